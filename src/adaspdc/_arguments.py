@@ -1,0 +1,42 @@
+"""Checks of what a caller passed: numbers, whole numbers, arrays of real numbers."""
+
+from __future__ import annotations
+
+import operator
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+def is_real(value: object) -> bool:
+    """Whether a value is one real number; truth values, text and arrays are not."""
+    return isinstance(value, Real) and not isinstance(value, bool | np.bool_)
+
+
+def whole_number(name: str, value: Any, low: int, high: int | None = None) -> int:
+    """The value as an int in ``low..high``."""
+    span = f"in {low}..{high}" if high is not None else f"{low} or more"
+    try:
+        if isinstance(value, bool | np.bool_):
+            raise TypeError
+        number = operator.index(value)
+    except TypeError:
+        raise TypeError(f"{name} must be a whole number, {span}; got {value!r}") from None
+    if number < low or (high is not None and number > high):
+        raise ValueError(f"{name} must be {span}; got {number}")
+    return number
+
+
+def real_array(name: str, values: Any) -> NDArray[Any]:
+    """The values as an array of floats, integers or booleans, in whatever shape they have."""
+    try:
+        array = np.asarray(values)
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"{name} cannot be read as an array ({error}): give every row the same length."
+        ) from None
+    if array.dtype.kind not in "fiub":
+        raise TypeError(f"{name} must be real numbers, got dtype {array.dtype}: convert to float.")
+    return array

@@ -1,0 +1,322 @@
+"""Newton's method for ``(1/n) sum_i phi_i(<a_i, x> + b) + lam/2 |x|^2``, b there or not.
+
+Each iteration solves ``(H + lam I) dx = -grad P`` with H the Hessian of the mean loss, directly
+where its Cholesky factor is cheap, else by conjugate gradients. Margins ``z = A x`` are carried
+along, so a search along dx costs no walk over the matrix.
+
+Two dual points certify an iterate. ``y = phi'(z)`` has ``gap = |grad P|^2 / (2 lam)``, exactly. The
+quadratic models of the losses say that y will be ``phi' + s phi'' dz`` at the end of the step; the
+gap of that point is of fourth order in dz, with no 1/lam in it.
+
+An intercept b is the last entry of x, without a lam. It is always at its best for the present x:
+see ``_intercept.py``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from .._flat import FlatProblem
+from .._machine import Machine
+from .._threads import Threads
+from ._intercept import centre
+from ._preconditioner import Preconditioner
+from ._sample import nested_samples
+from ._search import search
+from ._term import Term
+from ._walks import walks_over
+
+_FORCING = 0.2
+_MOST_PRODUCTS = 200
+_CLOSE = 0.05
+"""The dual point of the models is worth a look once a step promises less than this share of P."""
+_QUADRATIC_PRODUCTS = 1000
+_SHORT, _SHORT_STEPS = 0.03, 3
+"""So many steps shorter than this, and lam is eased."""
+_EASE, _EASED_GAP = 10.0, 1e-2
+_EASIEST = 0.01
+"""Where an eased lam begins, as a share of the trace of the Hessian."""
+_LEVEL = 1e-15
+_MOST_SHIFTS = 30
+
+
+class SmoothNewton:
+    """The state of a run; `iterate` does one iteration on the rows in use."""
+
+    def __init__(
+        self,
+        problem: FlatProblem,
+        threads: Threads,
+        machine: Machine,
+        rng: np.random.Generator,
+        term: Term,
+        x: np.ndarray,
+    ) -> None:
+        self.term, self._target, self._eased = term, term, False
+        self._short_steps = 0
+        self.walks = walks = walks_over(problem, threads)
+        self._penalised = term.penalised
+        self._free = walks.size > self._penalised
+        self._preconditioner = Preconditioner(walks, machine, rng)
+        size = walks.n * walks.outputs
+        self.x, self.z = np.clip(x, term.low, term.high), np.zeros(size)
+        self._dz, self._q = np.zeros(size), np.zeros(size)
+        self._at, self._next = walks.expansion(), walks.expansion()
+        self.y, self._candidate = np.zeros(size), np.empty(size)
+        self.primal, self.dual = np.inf, -np.inf
+        self.stuck, self._fails = False, 0
+        samples = nested_samples(walks.n, walks.size, rng)
+        self._samples = samples if self._may_sample(x) else samples[-1:]
+        self._begin_level()
+
+    # --- samples of rows, then all of them ---
+
+    def _may_sample(self, x: np.ndarray) -> bool:
+        """Whether to begin with a part of the rows: not where a start or one solve tell more."""
+        return not (self.walks.quadratic or x.any())
+
+    @property
+    def sampling(self) -> bool:
+        """Whether the present iterate belongs to a sample of the rows."""
+        return self.walks.share < 1.0
+
+    def _begin_level(self) -> None:
+        order, boost = self._samples.pop(0)
+        self.walks.use(order, boost)
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Margins anew from x, and what follows from them."""
+        self.z[:] = 0.0
+        if self.x.any():
+            self.walks.push(self.x, self.z)
+        self._expand()
+
+    def restart(self) -> None:
+        """Begin anew at x: what was certified proved wrong by rounding."""
+        self.primal, self.dual = np.inf, -np.inf
+        self.refresh()
+
+    def _expand(self) -> None:
+        """Everything that depends on z, with the intercept at its best."""
+        if self._free:
+            self.x[self._penalised :] += centre(self.walks, self.z, self._at)
+        loss, _, _ = self.walks.expand(self.z, self._dz, 0.0, self._at)
+        self.value = loss + self.term.value(self.x)
+
+    def _noise(self) -> float:
+        """By how much the least value over a sample deceives: about d parameters were fitted."""
+        slope = self._at.slope.reshape(self.walks.n, -1)[self.walks.order].ravel()
+        curvature = self.walks.curvatures(self._at)[self.walks.order]
+        spread = float(slope @ slope) / max(float(curvature.sum()), 1e-300)
+        return 0.5 * spread * self.walks.size / self.walks.order.size
+
+    # --- one iteration ---
+
+    def iterate(self, enough: float, pause: Callable[[], bool]) -> None:
+        """Certify the iterate, and unless the gap is within ``enough`` move it."""
+        r = self.walks.pull(self._at.slope).copy()
+        r[self._penalised :] = 0.0  # all but rounding, by `centre`
+        if self._settled(r, enough):
+            return
+        gradient = r + self.term.shift * self.x
+        dx, curved = self._direction(gradient, enough, pause)
+        promise = -float(gradient @ dx)
+        step, value = self._search(dx, promise)
+        if step == 0.0:
+            self._no_progress()
+            return
+        if self.certified and promise <= _CLOSE * abs(self.value):
+            self._certify_models(r + step * curved, step)
+        self._take(dx, step, value)
+        if self.sampling and promise <= self._noise():
+            self._begin_level()
+
+    def _settled(self, r: np.ndarray, enough: float) -> bool:
+        """Certify the iterate; whether it is good enough. Takes an eased lam down."""
+        while self.easing and self.term.gap(self.x, r) <= _EASED_GAP * abs(self.value):
+            self._take_lam_down()
+        if not self.certified:
+            return False
+        self._certify(r)
+        return self.primal - self.dual <= enough
+
+    def _certify(self, r: np.ndarray) -> None:
+        """P and D at x and ``phi'(z)``."""
+        self.primal = min(self.primal, self.value)
+        dual = self.value - self.term.gap(self.x, r)
+        if dual > self.dual:
+            self.dual = dual
+            self.y[:] = self._at.slope
+
+    def _certify_models(self, r: np.ndarray | None, step: float) -> None:
+        """D at the dual point of the models; r is its r if known and none of it was moved."""
+        walks, at, shift = self.walks, self._at, 0.0
+        conjugate, level, bend, moved = walks.propose_dual(at, self._dz, step, 0.0, self._candidate)
+        if self._free:
+            if conjugate == np.inf:
+                return
+            size = float(np.abs(self._candidate).mean())
+            for _ in range(_MOST_SHIFTS):
+                if abs(level) <= _LEVEL * size or bend <= 0.0:
+                    break
+                shift -= level / bend
+                conjugate, level, bend, moved = walks.propose_dual(
+                    at, self._dz, step, shift, self._candidate
+                )
+            if abs(level) > _LEVEL * size:
+                return
+        if r is None or moved or shift:
+            r = walks.pull(self._candidate)
+        dual = -conjugate - self.term.conjugate_at_minus(r)
+        if dual > self.dual:
+            self.dual = dual
+            self.y, self._candidate = self._candidate, self.y
+
+    def _search(self, dx: np.ndarray, promise: float) -> tuple[float, float]:
+        """How far to go along dx, and the objective there."""
+        x, own, lam = self.x[: self._penalised], dx[: self._penalised], self.term.lam
+        here, across, ahead = (0.5 * lam * float(a @ b) for a, b in ((x, x), (x, own), (own, own)))
+
+        def along(step: float) -> tuple[float, float, float]:
+            value, slope, curvature = self.walks.expand(self.z, self._dz, step, self._next)
+            return (
+                value + here + step * (2.0 * across + step * ahead),
+                slope + 2.0 * (across + step * ahead),
+                curvature + 2.0 * ahead,
+            )
+
+        return search(along, self.value, -promise)
+
+    def _take(self, dx: np.ndarray, step: float, value: float) -> None:
+        self.x += step * dx
+        self._arrive(step, value)
+
+    def _arrive(self, step: float, value: float) -> None:
+        """Margins, slopes and values of the x that lies ``step`` ahead."""
+        if self.sampling and self.walks.outputs == 1:
+            order = self.walks.order
+            self.z[order] += step * self._dz[order]
+        else:
+            self.z += step * self._dz
+        self.value = value
+        self._at, self._next = self._next, self._at
+        if self._free:
+            self._expand()
+        if self.certified:
+            self.primal = min(self.primal, self.value)
+        self._short_steps += step < _SHORT
+        if self._short_steps >= _SHORT_STEPS and not self._eased and self._may_ease():
+            self._ease()
+
+    # --- continuation in lam ---
+
+    @property
+    def easing(self) -> bool:
+        """Whether the present iterate belongs to a larger lam."""
+        return self.term is not self._target
+
+    @property
+    def certified(self) -> bool:
+        """Whether the present iterate belongs to the problem itself."""
+        return not (self.sampling or self.easing)
+
+    def _may_ease(self) -> bool:
+        """Not where one solve does it, nor where every lam on the way costs many products."""
+        return self._preconditioner.factors_pay and not self.walks.quadratic
+
+    def _ease(self) -> None:
+        """Begin anew at a lam so large that every step is a long one, and come down from there.
+
+        Where a problem is nearly separable there is curvature in few directions only, and Newton's
+        steps go far along all others, where rows wait whose curvature they know nothing of.
+        """
+        self._eased = True
+        self._samples = self._samples[-1:] or self._samples
+        self.x[:] = np.clip(0.0, self.term.low, self.term.high)
+        if self.sampling:
+            self._begin_level()
+        else:
+            self.refresh()
+        trace = float(self.walks.diagonal(self._at)[: self._penalised].sum())
+        lam = self._target.lam
+        while lam < _EASIEST * trace:
+            lam *= _EASE
+        self._change_lam(lam)
+
+    def _take_lam_down(self) -> None:
+        lam = self.term.lam / _EASE
+        self._change_lam(lam if lam > 1.5 * self._target.lam else self._target.lam)
+
+    def _change_lam(self, lam: float) -> None:
+        self.value -= self.term.value(self.x)
+        self.term = self._target if lam == self._target.lam else self._target.at_lam(lam)
+        self.value += self.term.value(self.x)
+
+    def _no_progress(self) -> None:
+        """The search found nothing better: go on with all rows, or give up."""
+        if self.sampling:
+            self._begin_level()
+            return
+        self._fails += 1
+        self.stuck = self._preconditioner.exact or self._fails > 1
+        self._preconditioner.discard()
+
+    # --- directions ---
+
+    def _direction(
+        self, gradient: np.ndarray, enough: float, pause: Callable[[], bool]
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """``dx`` with ``(H + lam) dx = -gradient``, about, and ``H dx``; leaves A dx in dz."""
+        preconditioner = self._preconditioner
+        preconditioner.prepare(self._at, self.term.shift)
+        if preconditioner.exact:
+            dx = -preconditioner.solve(gradient)
+            self.walks.push(dx, self._dz)
+            return dx, -gradient - self.term.shift * dx
+        return self._conjugate_gradients(gradient, enough, pause)
+
+    def _conjugate_gradients(
+        self,
+        gradient: np.ndarray,
+        enough: float,
+        pause: Callable[[], bool],
+        free: np.ndarray | None = None,
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """The same by conjugate gradients, on the free coordinates if there are others."""
+        walks, preconditioner = self.walks, self._preconditioner
+        forcing = 0.0 if walks.quadratic else _FORCING**2
+        dx, curved = np.zeros_like(gradient), np.zeros_like(gradient)
+        self._dz[:] = 0.0
+        residual = -gradient
+        direction = preconditioner.solve(residual)
+        size = first = float(residual @ direction)
+        products = 0
+        most = _QUADRATIC_PRODUCTS if walks.quadratic else _MOST_PRODUCTS
+        while products < most and size > 0.0:
+            product = walks.curve(self._at, direction, self._q)
+            products += 1
+            bent = product + self.term.shift * direction
+            if free is not None:
+                bent[~free] = 0.0
+            along = float(direction @ bent)
+            if not 0.0 < along < np.inf:
+                break  # beyond the range of floating-point numbers
+            length = size / along
+            dx += length * direction
+            curved += length * product
+            self._dz += length * self._q
+            residual -= length * bent
+            near = float(residual @ residual) <= 0.4 * self.term.lam * enough
+            if near or pause() or preconditioner.overdue(products):
+                break
+            solved = preconditioner.solve(residual)
+            previous, size = size, float(residual @ solved)
+            if not size > forcing * first:
+                break
+            direction = solved + (size / previous) * direction
+        preconditioner.count(products)
+        walks.push_flat(self._at, dx, self._dz)
+        return dx, curved

@@ -1,0 +1,95 @@
+"""The stage of the methods in the catalogue: batches drawn, kernels called, the gap watched."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from ._iterations import Iteration, Settled
+from ._stage import Bench
+from ._watch import Watch
+from .certificate import Check
+from .methods import SAFE_METHOD, Method, Plan, plan
+
+_CHUNK_ENTRIES = 10_000_000
+"""Matrix entries between two looks at the clock: less than a tenth of a second."""
+_CHUNK_STEPS = 65_536
+"""Iterations whose step sizes are held at a time."""
+
+
+class Stochastic:
+    """A method of the catalogue, from (x, y) on; both may be overwritten."""
+
+    def __init__(self, bench: Bench, planned: Plan, x: np.ndarray, y: np.ndarray) -> None:
+        self._bench, self._plan = bench, planned
+        self.name = planned.method.name
+        self.provable = (self.name, planned.method.sampling) == (SAFE_METHOD, "importance")
+        self._watch = Watch(bench.certificate.scale, planned.passes_per_decade)
+        self._iteration = self._make_iteration(x, y)
+        self._points: tuple[np.ndarray, np.ndarray] = (x, x)
+
+    def _make_iteration(self, x: np.ndarray, y: np.ndarray) -> Iteration:
+        bench, planned = self._bench, self._plan
+        bench.engine.make_feasible(y)
+        if bench.flat.settled:
+            return Settled(bench.flat, y, bench.threads)
+        size = int(planned.sampler.batch_size)
+        r = bench.engine.dual_sum(y) if y.any() else np.zeros(bench.flat.dimension)
+        return bench.engine.start(planned.method.spec.order, x, y, r, size)
+
+    def advance(self, passes: float, pause: Callable[[], bool]) -> float:
+        """Iterate in chunks between which ``pause`` is asked."""
+        done, per_iteration = 0.0, self._plan.visits_per_iteration / self._bench.flat.count
+        while done < passes and not pause():
+            wanted = max(1, round((passes - done) / per_iteration))
+            count = min(wanted, self._chunk())
+            batches, steps = self._plan.draw(count)
+            self._iteration.advance(batches, steps)
+            done += count * per_iteration
+        return done
+
+    def _chunk(self) -> int:
+        flat = self._bench.flat
+        entries = max(1.0, self._plan.visits_per_iteration * self._bench.engine.work_per_visit)
+        longest = max(1, int(_CHUNK_ENTRIES / entries))
+        if not flat.plain_l2:  # bringing every coordinate up to date ends a chunk: make it worth it
+            return min(longest, max(_CHUNK_STEPS, int(8 * flat.dimension / entries)))
+        return min(longest, _CHUNK_STEPS)
+
+    def certify(self) -> Check:
+        self._points = self._iteration.points()
+        return self._bench.certificate.check(*self._points, self._iteration.y)
+
+    def point(self) -> np.ndarray:
+        return self._points[0]
+
+    def trouble(self, check: Check, passes: float) -> str | None:
+        if not self._plan.method.watch:
+            return None
+        return self._watch.trouble(check, self._bench.certificate.gap, passes)
+
+    def settle(self, check: Check) -> None:
+        if check.finite:
+            self._iteration.rebase(check.r, *self._points)
+
+    def interval(self, passes: float) -> float:
+        return min(5.0, max(1.0, passes // 4))
+
+    def notes(self) -> list[str]:
+        return []
+
+
+def stochastic(
+    bench: Bench, method: Method, batch_size: int, x: np.ndarray, y: np.ndarray
+) -> Stochastic:
+    """A method of the catalogue made ready to go on from (x, y)."""
+    flat = bench.flat
+    planned = plan(method, bench.source, flat, min(batch_size, flat.count), next(bench.seeds))
+    return Stochastic(bench, planned, x, y)
+
+
+def safe_stage(bench: Bench, batch_size: int) -> Stochastic:
+    """The rule that is proved, from the best point of the run so far."""
+    method = Method(SAFE_METHOD, sampling="importance")
+    return stochastic(bench, method, batch_size, *bench.best())

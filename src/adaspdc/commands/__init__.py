@@ -1,0 +1,1 @@
+"""The sub-commands of ``adaspdc``, one module each, imported by `adaspdc.cli` on use."""
