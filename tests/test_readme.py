@@ -22,6 +22,7 @@ PAGES = (
     "CHANGELOG.md",
     "docs/architecture.md",
     "docs/mathematics.md",
+    "docs/reproduce.md",
 )
 TEXT = {page: (ROOT / page).read_text(encoding="utf-8") for page in PAGES}
 README = TEXT["README.md"]

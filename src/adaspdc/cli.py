@@ -36,6 +36,7 @@ _COMMANDS = {
     ),
     "info": ("adaspdc.commands.info", "Show what is in a model file."),
     "verify": ("adaspdc.commands.verify", "Recompute the certificate of a model."),
+    "reproduce": ("adaspdc.reproduce", "Redo the paper's experiments and judge its statements."),
 }
 """Sub-command: the module with a click command of that name, and its line in the overview."""
 
