@@ -1,14 +1,18 @@
 # Needs only make and one of Python 3.11 to 3.13; everything else goes into .venv.
 #   make test PYTHON=/path/to/python      another interpreter
 #   make test PYTEST_FLAGS="-m 'not slow'"    part of the suite
+# The solvers that `make bench` races against live in an environment of their own, .venv-race.
 
 VENV   := .venv
+RACE   := .venv-race
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 PIP    := $(BIN)/python -m pip --quiet --disable-pip-version-check
+RACE_PIP := $(RACE)/bin/python -m pip --quiet --disable-pip-version-check
 PYTHON ?= python3.13 python3.12 python3.11 python3
 
 PYTEST_FLAGS ?=
+BENCH_FLAGS  ?=
 
 # Real data sets for the tests that use them; those tests are skipped where there are none.
 ifeq ($(origin ADASPDC_DATA),undefined)
@@ -20,7 +24,7 @@ endif
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
-.PHONY: help demo docs test lint clean
+.PHONY: help demo docs test lint bench ratios clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-6s %s\n", $$1, $$2 }' Makefile
@@ -41,8 +45,14 @@ lint: $(VENV)/.installed-lint ## Check style, formatting, types and import direc
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
 
+bench: $(RACE)/.installed ## Race against other solvers and write docs/performance.md
+	@PYTHONPATH=benchmarks $(RACE)/bin/python -m race $(BENCH_FLAGS)
+
+ratios: $(VENV)/.installed-test ## Measure the speed ratios that the documentation promises
+	@$(BIN)/python benchmarks/run.py $(BENCH_FLAGS)
+
 clean: ## Remove the environments and what was built
-	rm -rf $(VENV) docs/_build build dist .pytest_cache .ruff_cache .mypy_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) $(RACE) docs/_build build dist .pytest_cache .ruff_cache .mypy_cache .hypothesis .import_linter_cache
 	find src tests -type d -name __pycache__ -prune -exec rm -rf {} +
 
 # The environment is installed once, and again whenever pyproject.toml changes.
@@ -87,3 +97,23 @@ $(READY):
 	echo "Using $$found: $$($(BIN)/python --version)"
 	@$(PIP) install --upgrade "pip>=25.1"
 	@echo "$(CURDIR)" > $@
+
+# The peers, one by one: what does not install here is shown as such by the race. Python 3.11 comes
+# first because snapml has no wheel for 3.13. adelie needs an older NumPy than the rest.
+PEERS := liblinear-official cyanure snapml skglm glum rehline
+$(RACE)/.installed: pyproject.toml Makefile
+	@echo "Installing the solvers to race against into $(RACE) (some minutes) ..."
+	@rm -rf $(RACE); for python in python3.11 python3.12 $(PYTHON); do \
+	  if "$$python" -m venv $(RACE) >/dev/null 2>&1; then break; fi; \
+	done; [ -x $(RACE)/bin/python ] || { echo "No usable Python among: $(PYTHON)" >&2; exit 1; }
+	@$(RACE_PIP) install --upgrade pip
+	@$(RACE_PIP) install --editable . matplotlib "scikit-learn>=1.6" "threadpoolctl>=3.5"
+	@for peer in $(PEERS); do $(RACE_PIP) install "$$peer" "numpy>=2" >/dev/null 2>&1 \
+	  || echo "  $$peer does not install here"; done
+	@$(RACE_PIP) install Cython setuptools wheel >/dev/null 2>&1 && $(RACE_PIP) install \
+	  --no-build-isolation sklearn-contrib-lightning "numpy>=2" >/dev/null 2>&1 \
+	  || echo "  sklearn-contrib-lightning does not install here"
+	@$(RACE)/bin/python -m venv $(RACE)/adelie && $(RACE)/adelie/bin/python -m pip --quiet install \
+	  --disable-pip-version-check adelie scipy threadpoolctl >/dev/null 2>&1 \
+	  || echo "  adelie does not install here"
+	@touch $@
