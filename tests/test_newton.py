@@ -1,5 +1,6 @@
 """The walks of Newton's method against matrices written out, and the pieces it is made of."""
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from adaspdc._newton import by_rows
 from adaspdc._newton._dual_factor import DualFactor
 from adaspdc._newton._factor import Factor, Gram
 from adaspdc._newton._intercept import centre
-from adaspdc._newton._sample import curvature_sample, nested_samples
+from adaspdc._newton._sample import curvature_sample, nested_samples, restricted
 from adaspdc._newton._search import search
 from adaspdc._newton._walks import Walks, walks_over
 from adaspdc._threads import Threads
@@ -167,28 +168,47 @@ def test_search_finds_the_minimum_of_a_convex_function() -> None:
 
 def test_sampled_curvature_is_right_on_average() -> None:
     rng = np.random.default_rng(0)
-    order = np.arange(100, 1100, dtype=np.uint32)
     weight = rng.pareto(1.5, size=1000)
     weight[:300] = 0.0
     totals, sizes = [], []
     for _ in range(400):
-        chosen, own = curvature_sample(order, weight, 60, rng)
-        assert (weight[chosen - 100] > 0).all()
+        chosen, own = curvature_sample(weight, 60, rng)
+        assert (weight[chosen] > 0).all()
         totals.append(own.sum())
         sizes.append(chosen.size)
     assert abs(np.mean(sizes) - 60) < 3
     assert abs(np.mean(totals) / weight.sum() - 1) < 0.03
 
 
-def test_nested_samples_end_with_all_rows() -> None:
-    levels = nested_samples(100_000, 5, np.random.default_rng(0))
-    sizes = [order.size for order, _ in levels]
-    assert sizes == sorted(sizes)
-    assert sizes[-1] == 100_000
-    assert len(sizes) > 1
-    for order, boost in levels:
-        assert order.size * boost == pytest.approx(100_000)
+def test_samples_are_nested() -> None:
+    samples = nested_samples(100_000, 5, np.random.default_rng(0))
+    assert len(samples) > 1
+    for order in samples:
         assert (np.diff(order.astype(int)) > 0).all()
+    for smaller, larger in pairwise(samples):
+        assert np.isin(smaller, larger).all()
+        assert smaller.size < larger.size < 100_000
+    assert nested_samples(100, 50, np.random.default_rng(0)) == []
+
+
+@pytest.mark.parametrize(("loss", "storage", "intercept"), CASES)
+def test_a_restricted_problem_takes_the_mean_over_its_rows(
+    loss: str, storage: str, intercept: bool
+) -> None:
+    flat, A, share, oracles = problem_and_matrix(loss, storage, intercept)
+    whole = by_rows(flat)
+    assert whole is not None
+    order = np.array([1, 2, 5, 11, 12], dtype=np.uint32)
+    walks = walks_over(restricted(whole, order), Threads(1))
+    x = np.random.default_rng(3).normal(size=(A.shape[1], walks.outputs))
+    z, at = np.empty(order.size * walks.outputs), walks.expansion()
+    walks.push(x.ravel(), z)
+    np.testing.assert_allclose(z, (A[order] @ x).ravel(), rtol=1e-12, atol=1e-12)
+    value = walks.expand(z, np.zeros(z.size), 0.0, at)[0]
+    by_row = z.reshape(order.size, -1)
+    values = [naive.loss_value(oracles[i], v) for i, v in zip(order, by_row, strict=True)]
+    boost = builders.N / order.size
+    np.testing.assert_allclose(value, boost * share[order] @ values, rtol=1e-12)
 
 
 def test_blocks_of_scalar_losses_are_cut_into_rows() -> None:

@@ -1,8 +1,8 @@
 """Full walks over the rows for methods that use the curvature of the losses.
 
-Every block is one row with one output. ``order`` lists the rows in use, in increasing order. A walk
-that writes into a vector of d numbers gives each of some fixed parts of the rows a vector of its
-own and adds these up in the end, so the bits of a result do not depend on the number of threads.
+Every block is one row with one output. A walk that writes into a vector of d numbers gives each of
+some fixed parts of the rows a vector of its own and adds these up in the end, so the bits of a
+result do not depend on the number of threads.
 """
 
 import math
@@ -30,17 +30,16 @@ def _tile(number, tiles, size):
 
 
 @jit
-def expand(blocks, loss, order, z, dz, step, slope, curvature, sums, team):
+def expand(blocks, loss, z, dz, step, slope, curvature, sums, team):
     """Losses at ``z + step dz``: phi' and phi'' of every row, and three sums a tile.
 
     The sums are of phi and of its first and second derivative along dz, weighted by mass.
     """
-    tiles, size = np.uint64(sums.shape[0]), np.uint64(order.size)
+    tiles, size = np.uint64(sums.shape[0]), np.uint64(slope.size)
     for number in range(team.member, tiles, team.size):
         begin, end = _tile(number, tiles, size)
         value, first, second = 0.0, 0.0, 0.0
-        for k in range(begin, end):
-            row = np.uint64(order[k])
+        for row in range(begin, end):
             mass = _mass(blocks, row)
             direction = dz[row]
             at, tilt, bend = scalar_expansion(loss, row, z[row] + step * direction)
@@ -60,22 +59,20 @@ def _offset(features, x):
 
 
 @jit
-def push(blocks, features, order, x, z, team):
-    """``z_i = <a_i, x>`` for the rows in ``order``."""
-    low, high = share(team, np.uint64(order.size))
+def push(blocks, features, x, z, team):
+    """``z_i = <a_i, x>``."""
+    low, high = share(team, np.uint64(z.size))
     offset = _offset(features, x)
-    for k in range(low, high):
-        row = np.uint64(order[k])
+    for row in range(low, high):
         z[row] = dot(blocks.rows, row, x) + offset
 
 
 @jit
-def push_flat(blocks, features, order, curvature, x, z, team):
+def push_flat(blocks, features, curvature, x, z, team):
     """``push`` for the rows of no curvature, which ``curve`` leaves out."""
-    low, high = share(team, np.uint64(order.size))
+    low, high = share(team, np.uint64(z.size))
     offset = _offset(features, x)
-    for k in range(low, high):
-        row = np.uint64(order[k])
+    for row in range(low, high):
         if curvature[row] == 0.0:
             z[row] = dot(blocks.rows, row, x) + offset
 
@@ -91,14 +88,13 @@ def _add_up(parts, team):
 
 
 @jit
-def pull(blocks, features, order, u, cuts, parts, team):
+def pull(blocks, features, u, cuts, parts, team):
     """``parts[0] = (1/n) sum_i mass_i u_i a_i``."""
     for k in range(team.member, np.uint64(parts.shape[0]), team.size):
         out = parts[k]
         out[:] = 0.0
         total = 0.0
-        for position in range(np.uint64(cuts[k]), np.uint64(cuts[k + _ONE])):
-            row = np.uint64(order[position])
+        for row in range(np.uint64(cuts[k]), np.uint64(cuts[k + _ONE])):
             scale = _mass(blocks, row) * u[row] / blocks.n
             if scale != 0.0:
                 add_row(blocks.rows, row, scale, out)
@@ -110,15 +106,14 @@ def pull(blocks, features, order, u, cuts, parts, team):
 
 
 @jit
-def curve(blocks, features, order, curvature, p, q, cuts, parts, team):
+def curve(blocks, features, curvature, p, q, cuts, parts, team):
     """``q_i = <a_i, p>`` and ``parts[0] = (1/n) sum_i mass_i phi_i'' q_i a_i``, in one walk."""
     offset = _offset(features, p)
     for k in range(team.member, np.uint64(parts.shape[0]), team.size):
         out = parts[k]
         out[:] = 0.0
         total = 0.0
-        for position in range(np.uint64(cuts[k]), np.uint64(cuts[k + _ONE])):
-            row = np.uint64(order[position])
+        for row in range(np.uint64(cuts[k]), np.uint64(cuts[k + _ONE])):
             bend = curvature[row]
             if bend != 0.0:
                 along = dot(blocks.rows, row, p) + offset
@@ -134,14 +129,13 @@ def curve(blocks, features, order, curvature, p, q, cuts, parts, team):
 
 
 @jit
-def curvature_of_columns(blocks, features, order, curvature, cuts, parts, team):
+def curvature_of_columns(blocks, features, curvature, cuts, parts, team):
     """``parts[0]_j = (1/n) sum_i mass_i phi_i'' a_ij^2``: the diagonal of the Hessian."""
     for k in range(team.member, np.uint64(parts.shape[0]), team.size):
         out = parts[k]
         out[:] = 0.0
         total = 0.0
-        for position in range(np.uint64(cuts[k]), np.uint64(cuts[k + _ONE])):
-            row = np.uint64(order[position])
+        for row in range(np.uint64(cuts[k]), np.uint64(cuts[k + _ONE])):
             scale = _mass(blocks, row) * curvature[row] / blocks.n
             if scale != 0.0:
                 total += scale
@@ -156,19 +150,18 @@ def curvature_of_columns(blocks, features, order, curvature, cuts, parts, team):
 
 
 @jit
-def propose_dual(blocks, loss, order, slope, curvature, dz, step, shift, y, sums, team):
+def propose_dual(blocks, loss, slope, curvature, dz, step, shift, y, sums, team):
     """``y_i``, the point of the domain nearest to ``phi_i' + phi_i'' (step dz_i + shift)``.
 
     That is what the quadratic models of the losses say about the dual at the end of a step. Four
     sums a tile: of phi*, of y (which has to vanish where there is an intercept), of phi'' over the
     rows that were not moved into the domain (its derivative by ``shift``), and how many were.
     """
-    tiles, size = np.uint64(sums.shape[0]), np.uint64(order.size)
+    tiles, size = np.uint64(sums.shape[0]), np.uint64(slope.size)
     for number in range(team.member, tiles, team.size):
         begin, end = _tile(number, tiles, size)
         total, level, free, moved = 0.0, 0.0, 0.0, 0.0
-        for k in range(begin, end):
-            row = np.uint64(order[k])
+        for row in range(begin, end):
             model = slope[row] + curvature[row] * (step * dz[row] + shift)
             own = scalar_nearest(loss, row, model)
             y[row] = own
@@ -222,3 +215,15 @@ def add_outer_products(blocks, features, chosen, weight, begin, end, matrix):
             for position in range(first, last):
                 out[column(rows, position)] += weight[k] * entry(rows, row, position)
             out[features] += weight[k]
+
+
+@jit
+def gather(rows, order, indptr, indices, data):
+    """Copy sparse rows together; ``indptr`` says where each goes."""
+    for k in range(np.uint64(order.size)):
+        row = np.uint64(order[k])
+        first, last = entries(rows, row)
+        start = np.uint64(indptr[k])
+        for position in range(first, last):
+            indices[start + position - first] = rows.indices[position]
+            data[start + position - first] = rows.data[position]

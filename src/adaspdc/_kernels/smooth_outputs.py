@@ -9,7 +9,7 @@ import numpy as np
 
 from .._codes import MULTINOMIAL, SMOOTH_CRAMMER_SINGER
 from ._jit import helper, jit
-from .blocks import loss_conjugate, loss_derivative, loss_value
+from .blocks import loss_derivative, loss_value
 from .rows import column, entries, entry, margins
 from .smooth import _add_up, _mass, _tile
 from .team import barrier, share
@@ -73,17 +73,16 @@ def _bend_diagonal(loss, row, slope, out):
 
 
 @jit
-def expand(blocks, loss, order, z, dz, step, slope, scratch, sums, team):
+def expand(blocks, loss, z, dz, step, slope, scratch, sums, team):
     """Losses at ``z + step dz``: their gradients, and three sums a tile as in ``smooth``."""
     outputs = blocks.outputs
     point = scratch[team.member, :outputs]
     bent = scratch[team.member, outputs : outputs + outputs]
-    tiles, size = np.uint64(sums.shape[0]), np.uint64(order.size)
+    tiles, size = np.uint64(sums.shape[0]), np.uint64(z.size) // outputs
     for number in range(team.member, tiles, team.size):
         begin, end = _tile(number, tiles, size)
         value, first, second = 0.0, 0.0, 0.0
-        for position in range(begin, end):
-            row = np.uint64(order[position])
+        for row in range(begin, end):
             direction, tilt = _own(dz, row, outputs), _own(slope, row, outputs)
             start = row * outputs
             for k in range(outputs):
@@ -100,13 +99,12 @@ def expand(blocks, loss, order, z, dz, step, slope, scratch, sums, team):
 
 
 @jit
-def push(blocks, features, order, x, z, team):
-    """``z_i = x^T a_i`` for the rows in ``order``."""
+def push(blocks, features, x, z, team):
+    """``z_i = x^T a_i``."""
     outputs = blocks.outputs
     free = np.uint64(x.size) > features * outputs
-    low, high = share(team, np.uint64(order.size))
-    for position in range(low, high):
-        row = np.uint64(order[position])
+    low, high = share(team, np.uint64(z.size) // outputs)
+    for row in range(low, high):
         own = _own(z, row, outputs)
         margins(blocks.rows, row, outputs, x, own)
         if free:
@@ -130,13 +128,12 @@ def _add(blocks, features, row, scale, u, out):
 
 
 @jit
-def pull(blocks, features, order, u, cuts, parts, team):
+def pull(blocks, features, u, cuts, parts, team):
     """``parts[0] = (1/n) sum_i mass_i a_i (x) u_i``."""
     outputs = blocks.outputs
     for part in range(team.member, np.uint64(parts.shape[0]), team.size):
         parts[part, :] = 0.0
-        for position in range(np.uint64(cuts[part]), np.uint64(cuts[part + _ONE])):
-            row = np.uint64(order[position])
+        for row in range(np.uint64(cuts[part]), np.uint64(cuts[part + _ONE])):
             mass = _mass(blocks, row)
             if mass != 0.0:
                 _add(blocks, features, row, mass / blocks.n, _own(u, row, outputs), parts[part])
@@ -145,15 +142,14 @@ def pull(blocks, features, order, u, cuts, parts, team):
 
 
 @jit
-def curve(blocks, loss, features, order, slope, p, q, scratch, cuts, parts, team):
+def curve(blocks, loss, features, slope, p, q, scratch, cuts, parts, team):
     """``q_i = p^T a_i`` and ``parts[0] = (1/n) sum_i mass_i a_i (x) H_i q_i``, in one walk."""
     outputs = blocks.outputs
     free = np.uint64(p.size) > features * outputs
     bent = scratch[team.member, :outputs]
     for part in range(team.member, np.uint64(parts.shape[0]), team.size):
         parts[part, :] = 0.0
-        for position in range(np.uint64(cuts[part]), np.uint64(cuts[part + _ONE])):
-            row = np.uint64(order[position])
+        for row in range(np.uint64(cuts[part]), np.uint64(cuts[part + _ONE])):
             own = _own(q, row, outputs)
             margins(blocks.rows, row, outputs, p, own)
             if free:
@@ -168,25 +164,23 @@ def curve(blocks, loss, features, order, slope, p, q, scratch, cuts, parts, team
 
 
 @jit
-def curvatures(blocks, loss, order, slope, out, team):
+def curvatures(blocks, loss, slope, out, team):
     """The diagonals of the Hessians of the losses, K numbers a row."""
     outputs = blocks.outputs
-    low, high = share(team, np.uint64(order.size))
-    for position in range(low, high):
-        row = np.uint64(order[position])
+    low, high = share(team, np.uint64(slope.size) // outputs)
+    for row in range(low, high):
         _bend_diagonal(loss, row, _own(slope, row, outputs), _own(out, row, outputs))
 
 
 @jit
-def curvature_of_columns(blocks, features, order, curvature, cuts, parts, team):
+def curvature_of_columns(blocks, features, curvature, cuts, parts, team):
     """The diagonal of the Hessian of the mean loss, from what ``curvatures`` gave."""
     outputs = blocks.outputs
     free = np.uint64(parts.shape[1]) > features * outputs
     for part in range(team.member, np.uint64(parts.shape[0]), team.size):
         out = parts[part]
         out[:] = 0.0
-        for position in range(np.uint64(cuts[part]), np.uint64(cuts[part + _ONE])):
-            row = np.uint64(order[position])
+        for row in range(np.uint64(cuts[part]), np.uint64(cuts[part + _ONE])):
             scale = _mass(blocks, row) / blocks.n
             own = _own(curvature, row, outputs)
             first, last = entries(blocks.rows, row)
@@ -203,13 +197,12 @@ def curvature_of_columns(blocks, features, order, curvature, cuts, parts, team):
 
 
 @jit
-def intercept_hessian(blocks, loss, order, slope, scratch, out):
+def intercept_hessian(blocks, loss, slope, scratch, out):
     """``out = (1/n) sum_i mass_i H_i``: the Hessian in the intercepts."""
     outputs = blocks.outputs
     unit, bent = scratch[0, :outputs], scratch[0, outputs : outputs + outputs]
     out[:, :] = 0.0
-    for position in range(np.uint64(order.size)):
-        row = np.uint64(order[position])
+    for row in range(np.uint64(slope.size) // outputs):
         mass = _mass(blocks, row)
         for k in range(outputs):
             unit[:] = 0.0
@@ -217,19 +210,3 @@ def intercept_hessian(blocks, loss, order, slope, scratch, out):
             _bend(loss, row, _own(slope, row, outputs), unit, bent)
             for other in range(outputs):
                 out[k, other] += mass * bent[other] / blocks.n
-
-
-@jit
-def conjugates(blocks, loss, order, y, sums, team):
-    """Sums of phi* over the rows, one a tile."""
-    outputs = blocks.outputs
-    tiles, size = np.uint64(sums.shape[0]), np.uint64(order.size)
-    for number in range(team.member, tiles, team.size):
-        begin, end = _tile(number, tiles, size)
-        total = 0.0
-        for position in range(begin, end):
-            row = np.uint64(order[position])
-            mass = _mass(blocks, row)
-            if mass != 0.0:
-                total += mass * loss_conjugate(loss, row, row, _own(y, row, outputs))
-        sums[number, 0] = total

@@ -39,8 +39,8 @@ def centre(walks: Walks, z: np.ndarray, at: Expansion) -> np.ndarray:
 
 def _noise(walks: Walks, at: Expansion) -> float:
     """What rounding makes of a sum of the slopes that should be zero."""
-    slope = at.slope[walks.order]
-    return _ROUNDING * float(np.linalg.norm(slope) / max(1.0, np.sqrt(slope.size)))
+    slope = at.slope
+    return _ROUNDING * float(np.linalg.norm(slope) / np.sqrt(slope.size))
 
 
 def _next(delta: float, slope: float, curvature: float, low: float, high: float) -> float:
@@ -79,8 +79,7 @@ def _centre_outputs(walks: OutputWalks, z: np.ndarray, at: Expansion) -> np.ndar
 
 def _level(walks: OutputWalks, at: Expansion) -> np.ndarray:
     """The mean of the slopes, output by output."""
-    slopes = at.slope.reshape(-1, walks.outputs)[walks.order]
-    mass = walks.blocks.mass
-    weight = mass[walks.order] if int(walks.blocks.mass_stride) else mass
-    level: np.ndarray = (slopes * weight[:, None]).sum(axis=0) * walks.boost / float(walks.blocks.n)
+    slopes = at.slope.reshape(-1, walks.outputs)
+    weight = walks.blocks.mass
+    level: np.ndarray = (slopes * weight[:, None]).sum(axis=0) / float(walks.blocks.n)
     return level

@@ -47,7 +47,12 @@ class Preconditioner:
         self._products = 0
         """Products since the present one was made."""
         self._idle_seconds = 0.0
-        self._curved = walks.order.size
+        self._curved = walks.n
+
+    def move_to(self, walks: Walks) -> None:
+        """Serve other rows; what was made for those before may do for these."""
+        self._walks, self._gram = walks, Gram(walks, self._machine)
+        self._whole, self.exact = False, False
 
     def count(self, products: int) -> None:
         """Conjugate gradients took so many products."""
@@ -158,8 +163,8 @@ class Preconditioner:
         """How many rows have curvature, hence a part in a factor."""
         walks = self._walks
         if walks.outputs > 1:
-            return int(walks.order.size)
-        return int(np.count_nonzero(at.curvature[walks.order]))
+            return walks.n
+        return int(np.count_nonzero(at.curvature))
 
     def _rows(self) -> int:
         """How many rows a factor should be made of."""
@@ -184,12 +189,12 @@ class Preconditioner:
 
     def _renew_matrices(self, at: Expansion, rows: int) -> None:
         walks, kept = self._walks, 0
-        order, self._matrices = walks.order, []
-        curvatures = walks.curvatures(at)[order]
+        self._matrices = []
+        curvatures = walks.curvatures(at)
         for k in range(walks.outputs):
             own = np.ascontiguousarray(curvatures[:, k])
-            chosen, weight = curvature_sample(order, own, rows, self._rng)
+            chosen, weight = curvature_sample(own, rows, self._rng)
             kept = chosen.size
-            self._matrices.append(self._gram(chosen, weight * walks.boost))
+            self._matrices.append(self._gram(chosen, weight))
         self._whole = walks.outputs == 1 and kept == np.count_nonzero(curvatures)
         self._products = 0

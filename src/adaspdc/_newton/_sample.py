@@ -2,38 +2,96 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 import numpy as np
+
+from .._containers import CSR, BuiltinLoss, Dense
+from .._flat import FlatProblem
 
 _ROWS_A_COLUMN = 20
 """A sample with fewer rows a column fits its own noise."""
 _SHARES = (64, 16, 4)
 
 
-def nested_samples(n: int, d: int, rng: np.random.Generator) -> list[tuple[np.ndarray, float]]:
-    """Growing sets of rows, the last of them all, each with what a row of it then counts for."""
+def nested_samples(n: int, d: int, rng: np.random.Generator) -> list[np.ndarray]:
+    """Growing sets of rows, in increasing order, each part of the next."""
     sizes = [n // share for share in _SHARES if n // share >= _ROWS_A_COLUMN * d]
-    everything = (np.arange(n, dtype=np.uint32), 1.0)
     if not sizes:
-        return [everything]
-    shuffled = rng.permutation(n).astype(np.uint32)
-    return [*((np.sort(shuffled[:size]), n / size) for size in sizes), everything]
+        return []
+    shuffled = rng.permutation(n)[: sizes[-1]].astype(np.uint32)
+    return [np.sort(shuffled[:size]) for size in sizes]
+
+
+def restricted(problem: FlatProblem, order: np.ndarray) -> FlatProblem:
+    """The problem with the mean taken over some of the rows, copied together.
+
+    Rows far apart would be read from memory one wait after the other in every walk.
+    """
+    blocks, loss = problem.blocks, problem.loss
+    rows = _gathered(blocks.rows, order)
+    chosen = blocks._replace(
+        rows=rows,
+        mass=blocks.mass[order] if int(blocks.mass_stride) else blocks.mass,
+        n=blocks.n * order.size / problem.total,
+    )
+    entries = rows.values.size if isinstance(rows, Dense) else rows.data.size
+    return replace(
+        problem,
+        blocks=chosen,
+        loss=_losses_of(loss, order),
+        total=order.size,
+        dual_size=order.size * int(blocks.outputs),
+        norms=np.zeros(0),
+        active=None,
+        idle=np.zeros(0, dtype=np.int64),
+        entries=entries,
+    )
+
+
+def _gathered(rows: Dense | CSR, order: np.ndarray) -> Dense | CSR:
+    if isinstance(rows, Dense):
+        return Dense(_read_only(rows.values[order]))
+    from .._kernels.smooth import gather
+
+    before = np.zeros(order.size + 1, dtype=np.int64)
+    np.cumsum((rows.indptr[1:] - rows.indptr[:-1])[order], out=before[1:])
+    indptr = before.astype(rows.indptr.dtype)
+    data, indices = np.empty(before[-1], rows.data.dtype), np.empty(before[-1], rows.indices.dtype)
+    gather(rows, order, indptr, indices, data)
+    return CSR(*(_read_only(array) for array in (data, indices, indptr)))
+
+
+def _losses_of(loss: Any, order: np.ndarray) -> Any:
+    width = int(loss.per_row)
+    targets = _read_only(loss.target.reshape(-1, width)[order].reshape(-1))
+    loss = loss._replace(target=targets)
+    if isinstance(loss, BuiltinLoss) and int(loss.stride):
+        return loss._replace(code=loss.code[order], a=loss.a[order], b=loss.b[order])
+    return loss
+
+
+def _read_only(array: np.ndarray) -> np.ndarray:
+    array.flags.writeable = False
+    return array
 
 
 def curvature_sample(
-    order: np.ndarray, weight: np.ndarray, count: int, rng: np.random.Generator
+    weight: np.ndarray, count: int, rng: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray]:
-    """About ``count`` of the rows in ``order`` and weights that keep sums right on average.
+    """About ``count`` rows and weights that keep sums right on average.
 
     A row is kept with probability proportional to its weight, and for certain where that would be
     more than one; weightless rows are left out.
     """
     positive = np.flatnonzero(weight)
-    if positive.size <= count:
-        return order[positive], weight[positive]
     own = weight[positive]
-    level = _level(own, count)
-    kept = rng.random(own.size) * level < own
-    return order[positive[kept]], np.maximum(own[kept], level)
+    if positive.size > count:
+        level = _level(own, count)
+        kept = rng.random(own.size) * level < own
+        positive, own = positive[kept], np.maximum(own[kept], level)
+    return positive.astype(np.uint32), own
 
 
 def _level(weight: np.ndarray, count: int) -> float:

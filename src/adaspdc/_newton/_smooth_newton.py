@@ -23,7 +23,7 @@ from .._machine import Machine
 from .._threads import Threads
 from ._intercept import centre
 from ._preconditioner import Preconditioner
-from ._sample import nested_samples
+from ._sample import nested_samples, restricted
 from ._search import search
 from ._term import Term
 from ._walks import walks_over
@@ -56,19 +56,17 @@ class SmoothNewton:
     ) -> None:
         self.term, self._target, self._eased = term, term, False
         self._short_steps = 0
-        self.walks = walks = walks_over(problem, threads)
+        self._problem, self._threads, self._past_passes = problem, threads, 0.0
         self._penalised = term.penalised
-        self._free = walks.size > self._penalised
-        self._preconditioner = Preconditioner(walks, machine, rng)
-        size = walks.n * walks.outputs
-        self.x, self.z = np.clip(x, term.low, term.high), np.zeros(size)
-        self._dz, self._q = np.zeros(size), np.zeros(size)
-        self._at, self._next = walks.expansion(), walks.expansion()
-        self.y, self._candidate = np.zeros(size), np.empty(size)
+        self._free = problem.size > self._penalised
+        self.x = np.clip(x, term.low, term.high)
         self.primal, self.dual = np.inf, -np.inf
         self.stuck, self._fails = False, 0
-        samples = nested_samples(walks.n, walks.size, rng)
-        self._samples = samples if self._may_sample(x) else samples[-1:]
+        self.walks = walks_over(problem, threads)
+        self._preconditioner = Preconditioner(self.walks, machine, rng)
+        self._samples = []
+        if self._may_sample(x):
+            self._samples = nested_samples(problem.total, problem.size, rng)
         self._begin_level()
 
     # --- samples of rows, then all of them ---
@@ -78,13 +76,28 @@ class SmoothNewton:
         return not (self.walks.quadratic or x.any())
 
     @property
+    def passes(self) -> float:
+        """Visits of rows so far, in multiples of n."""
+        return self._past_passes + self.walks.passes
+
+    @property
     def sampling(self) -> bool:
         """Whether the present iterate belongs to a sample of the rows."""
         return self.walks.share < 1.0
 
     def _begin_level(self) -> None:
-        order, boost = self._samples.pop(0)
-        self.walks.use(order, boost)
+        """Go on with the next larger sample, or with all rows."""
+        problem, share = self._problem, 1.0
+        if self._samples:
+            order = self._samples.pop(0)
+            problem, share = restricted(problem, order), order.size / problem.total
+        self._past_passes += self.walks.passes
+        self.walks = walks = walks_over(problem, self._threads, share)
+        self._preconditioner.move_to(walks)
+        size = walks.n * walks.outputs
+        self.z, self._dz, self._q = np.zeros(size), np.zeros(size), np.zeros(size)
+        self._at, self._next = walks.expansion(), walks.expansion()
+        self.y, self._candidate = np.zeros(size), np.empty(size)
         self.refresh()
 
     def refresh(self) -> None:
@@ -108,10 +121,10 @@ class SmoothNewton:
 
     def _noise(self) -> float:
         """By how much the least value over a sample deceives: about d parameters were fitted."""
-        slope = self._at.slope.reshape(self.walks.n, -1)[self.walks.order].ravel()
-        curvature = self.walks.curvatures(self._at)[self.walks.order]
+        slope = self._at.slope
+        curvature = self.walks.curvatures(self._at)
         spread = float(slope @ slope) / max(float(curvature.sum()), 1e-300)
-        return 0.5 * spread * self.walks.size / self.walks.order.size
+        return 0.5 * spread * self.walks.size / self.walks.n
 
     # --- one iteration ---
 
@@ -196,11 +209,7 @@ class SmoothNewton:
 
     def _arrive(self, step: float, value: float) -> None:
         """Margins, slopes and values of the x that lies ``step`` ahead."""
-        if self.sampling and self.walks.outputs == 1:
-            order = self.walks.order
-            self.z[order] += step * self._dz[order]
-        else:
-            self.z += step * self._dz
+        self.z += step * self._dz
         self.value = value
         self._at, self._next = self._next, self._at
         if self._free:
@@ -234,7 +243,7 @@ class SmoothNewton:
         steps go far along all others, where rows wait whose curvature they know nothing of.
         """
         self._eased = True
-        self._samples = self._samples[-1:] or self._samples
+        self._samples = []
         self.x[:] = np.clip(0.0, self.term.low, self.term.high)
         if self.sampling:
             self._begin_level()

@@ -44,16 +44,16 @@ class NewtonStage:
 
     def advance(self, passes: float, pause: Callable[[], bool]) -> float:
         newton = self._newton
-        before = newton.walks.passes
+        before = newton.passes
         while not self._done(before, passes) and not pause():
             newton.iterate(self._enough, pause)
             self._begun = True
             if newton.certified:
                 break
-        return newton.walks.passes - before
+        return newton.passes - before
 
     def _done(self, before: float, passes: float) -> bool:
-        return self._newton.walks.passes - before > passes or self._newton.stuck
+        return self._newton.passes - before > passes or self._newton.stuck
 
     def certify(self) -> Check | None:
         newton = self._newton

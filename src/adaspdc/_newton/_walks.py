@@ -36,12 +36,12 @@ class Expansion:
 class Walks:
     """One walk each, for losses of one output.
 
-    ``order`` holds the rows in use: all, or a sample of them, whose sums then count ``boost``
-    times. ``passes`` adds up the visits, in multiples of the number of rows. Primal vectors have
-    ``size`` entries: the coefficients, and the intercepts last where there are any.
+    ``passes`` adds up the visits, in multiples of the rows of the whole problem, of which ``share``
+    are here. Primal vectors have ``size`` entries: the coefficients, and the intercepts last where
+    there are any.
     """
 
-    def __init__(self, problem: FlatProblem, threads: Threads) -> None:
+    def __init__(self, problem: FlatProblem, threads: Threads, share: float = 1.0) -> None:
         from .._kernels import smooth
         from .._kernels._jit import uncached
 
@@ -54,19 +54,13 @@ class Walks:
         self.features = np.uint64(problem.dimension // self.outputs)
         self._threads = threads
         self._sums = np.zeros((min(_TILES, self.n), 4))
-        self.passes = 0.0
-        self.use(np.arange(self.n, dtype=np.uint32), 1.0)
-
-    def use(self, order: np.ndarray, boost: float) -> None:
-        """Walk these rows from now on."""
-        self.order, self.boost = order, boost
-        self.share = order.size / self.n
-        self.entries = self.problem.entries * self.share
+        self.share, self.passes = share, 0.0
+        self.entries = problem.entries
         wanted = int(self.entries / (_ENTRIES_PER_SUM * self.features))
         parts = 1 << max(0, min(wanted, _MOST_PARTS).bit_length() - 1)
         self._parts = np.zeros((parts, self.size))
-        self._cuts = _equal_cuts(self.blocks.rows, order, parts)
-        self._team = self._threads.worth(self.entries)
+        self._cuts = _equal_cuts(self.blocks.rows, self.n, parts)
+        self._team = threads.worth(self.entries)
 
     def expansion(self) -> Expansion:
         """Room for one."""
@@ -95,7 +89,7 @@ class Walks:
     def _mean(self, column: int) -> float:
         values = self._sums[:, column]
         total = fsum(values) if np.isfinite(values).all() else float(np.sum(values))
-        return self.boost * total / float(self.blocks.n)
+        return total / float(self.blocks.n)
 
     # --- margins ---
 
@@ -103,10 +97,10 @@ class Walks:
         self, z: np.ndarray, dz: np.ndarray, step: float, at: Expansion
     ) -> tuple[float, float, float]:
         """Mean loss at ``z + step dz`` and its first two derivatives along dz; fills ``at``."""
-        blocks, loss, order = self.blocks, self.problem.loss, self.order
+        blocks, loss = self.blocks, self.problem.loss
         self._run(
             lambda team: self._expand(
-                blocks, loss, order, z, dz, step, at.slope, at.curvature, self._sums, team
+                blocks, loss, z, dz, step, at.slope, at.curvature, self._sums, team
             ),
             0.0,
         )
@@ -120,10 +114,10 @@ class Walks:
         Returns the means of phi* and of y there, the derivative of the latter by ``shift``, and
         how many coordinates had to be moved into the domain.
         """
-        blocks, loss, order = self.blocks, self.problem.loss, self.order
+        blocks, loss = self.blocks, self.problem.loss
         self._run(
             lambda team: self._propose(
-                blocks, loss, order, at.slope, at.curvature, dz, step, shift, y, self._sums, team
+                blocks, loss, at.slope, at.curvature, dz, step, shift, y, self._sums, team
             ),
             0.0,
         )
@@ -134,15 +128,15 @@ class Walks:
     def push(self, x: np.ndarray, z: np.ndarray) -> None:
         """``z = A x``."""
         kernel = self._kernels.push
-        self._run(lambda team: kernel(self.blocks, self.features, self.order, x, z, team), 1.0)
+        self._run(lambda team: kernel(self.blocks, self.features, x, z, team), 1.0)
 
     def push_flat(self, at: Expansion, x: np.ndarray, z: np.ndarray) -> None:
         """``z = A x`` on the rows of no curvature, which ``curve`` leaves out."""
         kernel, curvature = self._kernels.push_flat, at.curvature
-        curved = np.count_nonzero(curvature[self.order]) / max(1, self.order.size)
+        curved = np.count_nonzero(curvature) / self.n
         if curved < 1.0:
             self._run(
-                lambda team: kernel(self.blocks, self.features, self.order, curvature, x, z, team),
+                lambda team: kernel(self.blocks, self.features, curvature, x, z, team),
                 1.0 - curved,
             )
 
@@ -150,12 +144,10 @@ class Walks:
         """``(1/n) A^T (mass u)``: good until the next walk."""
         kernel = self._kernels.pull
         self._run(
-            lambda team: kernel(
-                self.blocks, self.features, self.order, u, self._cuts, self._parts, team
-            ),
+            lambda team: kernel(self.blocks, self.features, u, self._cuts, self._parts, team),
             1.0,
         )
-        return self._boosted()
+        return self._total()
 
     def curve(self, at: Expansion, p: np.ndarray, q: np.ndarray) -> np.ndarray:
         """The Hessian of the mean loss times p, and ``q = A p`` on the rows that matter."""
@@ -164,7 +156,6 @@ class Walks:
             lambda team: kernel(
                 self.blocks,
                 self.features,
-                self.order,
                 curvature,
                 p,
                 q,
@@ -174,7 +165,7 @@ class Walks:
             ),
             1.0,
         )
-        return self._boosted()
+        return self._total()
 
     def diagonal(self, at: Expansion) -> np.ndarray:
         """The diagonal of the Hessian of the mean loss."""
@@ -193,26 +184,24 @@ class Walks:
         kernel = self._kernels.curvature_of_columns
         self._run(
             lambda team: kernel(
-                self.blocks, self.features, self.order, curvature, self._cuts, self._parts, team
+                self.blocks, self.features, curvature, self._cuts, self._parts, team
             ),
             1.0,
         )
-        return self._boosted().copy()
+        return self._total().copy()
 
-    def _boosted(self) -> np.ndarray:
+    def _total(self) -> np.ndarray:
         out: np.ndarray = self._parts[0]
-        if self.boost != 1.0:
-            out *= self.boost
         return out
 
 
 class OutputWalks(Walks):
     """The same for losses of several outputs."""
 
-    def __init__(self, problem: FlatProblem, threads: Threads) -> None:
+    def __init__(self, problem: FlatProblem, threads: Threads, share: float = 1.0) -> None:
         from .._kernels import smooth_outputs
 
-        super().__init__(problem, threads)
+        super().__init__(problem, threads, share)
         self._kernels = smooth_outputs
         self._scratch = np.zeros((threads.size, 2 * self.outputs))
 
@@ -225,7 +214,7 @@ class OutputWalks(Walks):
         kernel, blocks, loss = self._kernels.expand, self.blocks, self.problem.loss
         self._run(
             lambda team: kernel(
-                blocks, loss, self.order, z, dz, step, at.slope, self._scratch, self._sums, team
+                blocks, loss, z, dz, step, at.slope, self._scratch, self._sums, team
             ),
             0.0,
         )
@@ -247,7 +236,6 @@ class OutputWalks(Walks):
                 self.blocks,
                 self.problem.loss,
                 self.features,
-                self.order,
                 at.slope,
                 p,
                 q,
@@ -258,7 +246,7 @@ class OutputWalks(Walks):
             ),
             1.0,
         )
-        return self._boosted()
+        return self._total()
 
     def diagonal(self, at: Expansion) -> np.ndarray:
         return self._columns(self._diagonals(at))
@@ -272,32 +260,32 @@ class OutputWalks(Walks):
     def _diagonals(self, at: Expansion) -> np.ndarray:
         out = np.empty(self.n * self.outputs)
         kernel, blocks, loss = self._kernels.curvatures, self.blocks, self.problem.loss
-        self._run(lambda team: kernel(blocks, loss, self.order, at.slope, out, team), 0.0)
+        self._run(lambda team: kernel(blocks, loss, at.slope, out, team), 0.0)
         return out
 
     def intercept_hessian(self, at: Expansion) -> np.ndarray:
         """Second derivatives of the mean loss in the intercepts."""
         out = np.empty((self.outputs, self.outputs))
         self._kernels.intercept_hessian(
-            self.blocks, self.problem.loss, self.order, at.slope, self._scratch, out
+            self.blocks, self.problem.loss, at.slope, self._scratch, out
         )
-        return self.boost * out
+        return out
 
 
-def _equal_cuts(rows: Any, order: np.ndarray, parts: int) -> np.ndarray:
-    """Where to cut ``order`` so that the parts hold about as many entries each."""
+def _equal_cuts(rows: Any, n: int, parts: int) -> np.ndarray:
+    """Where to cut the rows so that the parts hold about as many entries each."""
     if isinstance(rows, Dense) or parts == 1:
-        return np.linspace(0, order.size, parts + 1).astype(np.uint64)
-    entries = np.diff(rows.indptr.astype(np.int64))[order]
-    before = np.concatenate([[0], np.cumsum(entries)])
-    cuts = np.searchsorted(before, np.linspace(0, before[-1], parts + 1))
-    cuts[0], cuts[-1] = 0, order.size
+        return np.linspace(0, n, parts + 1).astype(np.uint64)
+    wanted = np.linspace(0, float(rows.indptr[-1]), parts + 1).astype(rows.indptr.dtype)
+    cuts = np.searchsorted(rows.indptr, wanted)
+    cuts[0], cuts[-1] = 0, n
     return cuts.astype(np.uint64)
 
 
-def walks_over(problem: FlatProblem, threads: Threads) -> Walks:
+def walks_over(problem: FlatProblem, threads: Threads, share: float = 1.0) -> Walks:
     """The walks that fit the losses of ``by_rows(problem)``."""
-    return Walks(problem, threads) if problem.scalar else OutputWalks(problem, threads)
+    kind = Walks if problem.scalar else OutputWalks
+    return kind(problem, threads, share)
 
 
 def is_quadratic(problem: FlatProblem) -> bool:
