@@ -20,6 +20,7 @@ from .._codes import (
 )
 from ._jit import helper, jit
 from .clip import clip
+from .elementary import exp_of_negative, log1p_of_unit, log_of_positive
 from .logistic import logistic_prox
 from .vector_losses import (
     crammer_singer_point,
@@ -33,7 +34,7 @@ from .vector_losses import (
 # --- One number: the logistic loss, and those whose conjugate is a quadratic on an interval ---
 
 
-@helper
+@helper(inline=True)
 def _soft(x, threshold):
     if x > threshold:
         return x - threshold
@@ -42,54 +43,123 @@ def _soft(x, threshold):
     return 0.0 * x
 
 
-@helper
+@helper(inline=True)
 def _quadratic_form(code, a, b, t):
     """(sign, shift, low, high, epsilon, gamma) such that, with q = sign y,
 
     phi*(y) = shift q + epsilon |q| + gamma/2 q^2 on low <= q <= high, where low <= 0 <= high.
     """
+    of_margin = code == SMOOTH_HINGE or code == SQUARED_HINGE
+    sign, shift = (t, 1.0) if of_margin else (1.0, t)
+    low, high, epsilon, gamma = -np.inf, np.inf, 0.0, 1.0  # SQUARED
     if code == SMOOTH_HINGE:
-        return t, 1.0, -1.0, 0.0, 0.0, a
-    if code == SQUARED_HINGE:
-        return t, 1.0, -np.inf, 0.0, 0.0, 1.0
-    if code == HUBER:
-        return 1.0, t, -a, a, 0.0, 1.0
-    if code == SMOOTH_PINBALL:
-        return 1.0, t, -a, 1.0 - a, 0.0, b
-    if code == SMOOTH_EPSILON_INSENSITIVE:
-        return 1.0, t, -1.0, 1.0, a, b
-    return 1.0, t, -np.inf, np.inf, 0.0, 1.0  # SQUARED
+        low, high, gamma = -1.0, 0.0, a
+    elif code == SQUARED_HINGE:
+        high = 0.0
+    elif code == HUBER:
+        low, high = -a, a
+    elif code == SMOOTH_PINBALL:
+        low, high, gamma = -a, 1.0 - a, b
+    elif code == SMOOTH_EPSILON_INSENSITIVE:
+        low, high, epsilon, gamma = -1.0, 1.0, a, b
+    return sign, shift, low, high, epsilon, gamma
+
+
+# Both kinds are written out for themselves: loops over many rows choose between them beforehand.
+
+
+@helper(inline=True)
+def _quadratic_size(force, q, epsilon, gamma):
+    """phi where phi' is q: 0 exactly where q is, however large the force."""
+    size = abs(q)
+    at = size * ((abs(force) - epsilon) - 0.5 * gamma * size)
+    return at if q != 0.0 else 0.0
+
+
+@helper(inline=True)
+def quadratic_value(code, a, b, z, t):
+    sign, shift, low, high, epsilon, gamma = _quadratic_form(code, a, b, t)
+    force = sign * z - shift
+    return _quadratic_size(force, clip(_soft(force, epsilon) / gamma, low, high), epsilon, gamma)
+
+
+@helper(inline=True)
+def logistic_value(z, t):
+    margin = t * z
+    return log1p_of_unit(exp_of_negative(-abs(margin))) - min(margin, 0.0)
+
+
+@helper(inline=True)
+def quadratic_conjugate(code, a, b, y, t):
+    sign, shift, low, high, epsilon, gamma = _quadratic_form(code, a, b, t)
+    q = sign * y
+    own = q * (shift + 0.5 * gamma * q) + epsilon * abs(q)
+    return own if q >= low and q <= high else np.inf
+
+
+@helper(inline=True)
+def logistic_conjugate(y, t):
+    u = -t * y
+    inside = u >= 0.0 and u <= 1.0
+    u = u if inside else 0.0
+    own = u * log_of_positive(u) + (1.0 - u) * log1p_of_unit(-u)
+    return own if inside else np.inf
+
+
+@helper(inline=True)
+def quadratic_expansion(code, a, b, z, t):
+    sign, shift, low, high, epsilon, gamma = _quadratic_form(code, a, b, t)
+    force = sign * z - shift
+    free = _soft(force, epsilon) / gamma
+    q = clip(free, low, high)
+    curved = free >= low and free <= high and not (epsilon > 0.0 and free == 0.0)
+    at = _quadratic_size(force, q, epsilon, gamma)
+    return at, sign * q, 1.0 / gamma if curved else 0.0
+
+
+@helper(inline=True)
+def logistic_expansion(z, t):
+    margin = t * z
+    e = exp_of_negative(-abs(margin))
+    larger = 1.0 / (1.0 + e)
+    smaller = e * larger
+    slope = -t * (smaller if margin > 0.0 else larger)
+    return log1p_of_unit(e) - min(margin, 0.0), slope, smaller * larger
+
+
+@helper(inline=True)
+def quadratic_nearest(code, a, b, y, t):
+    sign, _, low, high, _, _ = _quadratic_form(code, a, b, t)
+    return sign * clip(sign * y, low, high)
+
+
+@helper(inline=True)
+def logistic_nearest(y, t):
+    return -t * clip(-t * y, 0.0, 1.0)
 
 
 @helper
 def value(code, a, b, z, t):
     """phi(z)."""
-    if code == LOGISTIC:
-        margin = t * z
-        return math.log1p(math.exp(-abs(margin))) - min(margin, 0.0)
-    sign, shift, low, high, epsilon, gamma = _quadratic_form(code, a, b, t)
-    force = sign * z - shift
-    q = abs(clip(_soft(force, epsilon) / gamma, low, high))
-    if q == 0.0:
-        return 0.0
-    return q * ((abs(force) - epsilon) - 0.5 * gamma * q)
+    return logistic_value(z, t) if code == LOGISTIC else quadratic_value(code, a, b, z, t)
 
 
 @helper
 def conjugate(code, a, b, y, t):
     """phi*(y), which is +inf outside its domain, without any tolerance."""
-    if code == LOGISTIC:
-        u = -t * y
-        if not 0.0 <= u <= 1.0:
-            return np.inf
-        if u == 0.0 or u == 1.0:
-            return 0.0
-        return u * math.log(u) + (1.0 - u) * math.log1p(-u)
-    sign, shift, low, high, epsilon, gamma = _quadratic_form(code, a, b, t)
-    q = sign * y
-    if not low <= q <= high:
-        return np.inf
-    return q * (shift + 0.5 * gamma * q) + epsilon * abs(q)
+    return logistic_conjugate(y, t) if code == LOGISTIC else quadratic_conjugate(code, a, b, y, t)
+
+
+@helper
+def expansion(code, a, b, z, t):
+    """phi(z), phi'(z) and phi''(z): of the two curvatures at a kink of phi' the larger."""
+    return logistic_expansion(z, t) if code == LOGISTIC else quadratic_expansion(code, a, b, z, t)
+
+
+@helper
+def nearest(code, a, b, y, t):
+    """The point of the domain of phi* that is closest to y."""
+    return logistic_nearest(y, t) if code == LOGISTIC else quadratic_nearest(code, a, b, y, t)
 
 
 @helper
@@ -101,36 +171,6 @@ def derivative(code, a, b, z, t):
         return -t * (e if margin > 0.0 else 1.0) / (1.0 + e)
     sign, shift, low, high, epsilon, gamma = _quadratic_form(code, a, b, t)
     return sign * clip(_soft(sign * z - shift, epsilon) / gamma, low, high)
-
-
-@helper
-def expansion(code, a, b, z, t):
-    """phi(z), phi'(z) and phi''(z): of the two curvatures at a kink of phi' the larger."""
-    if code == LOGISTIC:
-        margin = t * z
-        e = math.exp(-abs(margin))
-        larger = 1.0 / (1.0 + e)
-        smaller = e * larger
-        slope = -t * (smaller if margin > 0.0 else larger)
-        return math.log1p(e) - min(margin, 0.0), slope, smaller * larger
-    sign, shift, low, high, epsilon, gamma = _quadratic_form(code, a, b, t)
-    force = sign * z - shift
-    free = _soft(force, epsilon) / gamma
-    q = clip(free, low, high)
-    curved = low <= free <= high and not (epsilon > 0.0 and free == 0.0)
-    value = 0.0
-    if q != 0.0:
-        value = abs(q) * ((abs(force) - epsilon) - 0.5 * gamma * abs(q))
-    return value, sign * q, 1.0 / gamma if curved else 0.0
-
-
-@helper
-def nearest(code, a, b, y, t):
-    """The point of the domain of phi* that is closest to y."""
-    if code == LOGISTIC:
-        return -t * clip(-t * y, 0.0, 1.0)
-    sign, _, low, high, _, _ = _quadratic_form(code, a, b, t)
-    return sign * clip(sign * y, low, high)
 
 
 @helper

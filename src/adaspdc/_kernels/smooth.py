@@ -10,8 +10,8 @@ import math
 import numpy as np
 
 from ._jit import helper, jit
-from .blocks import scalar_conjugate, scalar_expansion, scalar_nearest
 from .rows import add_row, column, dot, entries, entry
+from .spans import conjugate_span, expand_span, model_sums, nearest_span
 from .team import barrier, share
 
 _ZERO = np.uint64(0)
@@ -38,17 +38,7 @@ def expand(blocks, loss, z, dz, step, slope, curvature, sums, team):
     tiles, size = np.uint64(sums.shape[0]), np.uint64(slope.size)
     for number in range(team.member, tiles, team.size):
         begin, end = _tile(number, tiles, size)
-        value, first, second = 0.0, 0.0, 0.0
-        for row in range(begin, end):
-            mass = _mass(blocks, row)
-            direction = dz[row]
-            at, tilt, bend = scalar_expansion(loss, row, z[row] + step * direction)
-            slope[row] = tilt
-            curvature[row] = bend
-            if mass != 0.0:
-                value += mass * at
-                first += mass * tilt * direction
-                second += mass * bend * direction * direction
+        value, first, second = expand_span(blocks, loss, z, dz, step, slope, curvature, begin, end)
         sums[number, 0], sums[number, 1], sums[number, 2] = value, first, second
 
 
@@ -160,21 +150,10 @@ def propose_dual(blocks, loss, slope, curvature, dz, step, shift, y, sums, team)
     tiles, size = np.uint64(sums.shape[0]), np.uint64(slope.size)
     for number in range(team.member, tiles, team.size):
         begin, end = _tile(number, tiles, size)
-        total, level, free, moved = 0.0, 0.0, 0.0, 0.0
-        for row in range(begin, end):
-            model = slope[row] + curvature[row] * (step * dz[row] + shift)
-            own = scalar_nearest(loss, row, model)
-            y[row] = own
-            mass = _mass(blocks, row)
-            if mass != 0.0:
-                total += mass * scalar_conjugate(loss, row, own)
-                level += mass * own
-                if own == model:
-                    free += mass * curvature[row]
-                else:
-                    moved += 1.0
-        sums[number, 0], sums[number, 1], sums[number, 2] = total, level, free
-        sums[number, 3] = moved
+        nearest_span(blocks, loss, slope, curvature, dz, step, shift, y, begin, end)
+        level, free, moved = model_sums(blocks, slope, curvature, dz, step, shift, y, begin, end)
+        sums[number, 0] = conjugate_span(blocks, loss, y, begin, end)
+        sums[number, 1], sums[number, 2], sums[number, 3] = level, free, moved
 
 
 # --- the matrix (1/n) sum_i weight_i a_i a_i^T ---

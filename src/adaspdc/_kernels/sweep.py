@@ -15,10 +15,9 @@ from .blocks import (
     loss_value,
     move_dual,
     owned_entries,
-    scalar_conjugate,
-    scalar_value,
 )
 from .rows import add_row, column, dot, entry, rows_of
+from .spans import conjugate_span, value_span
 from .team import barrier, share
 
 TILE = 128
@@ -54,22 +53,21 @@ def _add_dual(blocks, block, y, r, left, right):
 def evaluate_rows(blocks, loss, x, other, y, r, sums, tile, team):
     """``evaluate`` for blocks of one row and one output, without the detour over buffers."""
     rows, mass, count = blocks.rows, blocks.mass, blocks.n
-    total = np.uint64(y.size)
+    total, z = np.uint64(y.size), np.empty(tile)
     left, right = share(team, np.uint64(r.size))
     r[left:right] = 0.0
     for number in range(np.uint64(sums.shape[0])):
         begin = number * tile
         end = min(begin + tile, total)
         if number % team.size == team.member:
-            at_x, at_other, conjugate = 0.0, 0.0, 0.0
             for row in range(begin, end):
-                weight = mass[row * blocks.mass_stride]
-                if weight != 0.0:
-                    at_x += weight * scalar_value(loss, row, dot(rows, row, x))
-                    if other.size > 0:
-                        at_other += weight * scalar_value(loss, row, dot(rows, row, other))
-                    conjugate += weight * scalar_conjugate(loss, row, y[row])
-            sums[number, 0], sums[number, 1], sums[number, 2] = at_x, at_other, conjugate
+                z[row - begin] = dot(rows, row, x)
+            sums[number, 0] = value_span(blocks, loss, z, begin, end)
+            if other.size > 0:
+                for row in range(begin, end):
+                    z[row - begin] = dot(rows, row, other)
+                sums[number, 1] = value_span(blocks, loss, z, begin, end)
+            sums[number, 2] = conjugate_span(blocks, loss, y, begin, end)
         for row in range(begin, end):
             move = mass[row * blocks.mass_stride] * y[row] / count
             if move == 0.0:
@@ -123,12 +121,10 @@ def evaluate(blocks, loss, x, other, y, r, sums, scratch, tile, team):
 @jit
 def row_values_at_zero(blocks, loss, total, sums, tile):
     """``values_at_zero`` for blocks of one row and one output."""
+    z = np.zeros(tile)
     for number in range(np.uint64(sums.shape[0])):
         begin = number * tile
-        at_zero = 0.0
-        for row in range(begin, min(begin + tile, np.uint64(total))):
-            at_zero += blocks.mass[row * blocks.mass_stride] * scalar_value(loss, row, 0.0)
-        sums[number, 0] = at_zero
+        sums[number, 0] = value_span(blocks, loss, z, begin, min(begin + tile, np.uint64(total)))
 
 
 @jit
