@@ -10,7 +10,7 @@ import numpy as np
 from .._containers import CSR, BuiltinLoss, Dense
 from .._flat import FlatProblem
 
-_ROWS_A_COLUMN = 20
+_ROWS_A_COLUMN = 5
 """A sample with fewer rows a column fits its own noise."""
 _SHARES = (64, 16, 4)
 
@@ -20,8 +20,8 @@ def nested_samples(n: int, d: int, rng: np.random.Generator) -> list[np.ndarray]
     sizes = [n // share for share in _SHARES if n // share >= _ROWS_A_COLUMN * d]
     if not sizes:
         return []
-    shuffled = rng.permutation(n)[: sizes[-1]].astype(np.uint32)
-    return [np.sort(shuffled[:size]) for size in sizes]
+    place = rng.random(n, dtype=np.float32)
+    return [np.flatnonzero(place < size / n).astype(np.uint32) for size in sizes]
 
 
 def restricted(problem: FlatProblem, order: np.ndarray) -> FlatProblem:

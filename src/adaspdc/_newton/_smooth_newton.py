@@ -33,11 +33,15 @@ _MOST_PRODUCTS = 200
 _CLOSE = 0.05
 """The dual point of the models is worth a look once a step promises less than this share of P."""
 _QUADRATIC_PRODUCTS = 1000
-_SHORT, _SHORT_STEPS = 0.03, 3
-"""So many steps shorter than this, and lam is eased."""
+_LONG, _SHORT = 0.3, 0.1
+"""Steps, as shares of Newton's, after which lam may come down, and has to go up."""
 _EASE, _EASED_GAP = 10.0, 1e-2
+_EASY = 0.1
+"""The lam that suits m rows, as a share of the trace of the Hessian over m."""
 _EASIEST = 0.01
-"""Where an eased lam begins, as a share of the trace of the Hessian."""
+"""The lam at which all steps are long, as a share of that trace."""
+_MOST_SHORT = 3
+"""So many short steps on all rows, and the run begins anew at the easiest lam."""
 _LEVEL = 1e-15
 _MOST_SHIFTS = 30
 
@@ -54,8 +58,7 @@ class SmoothNewton:
         term: Term,
         x: np.ndarray,
     ) -> None:
-        self.term, self._target, self._eased = term, term, False
-        self._short_steps = 0
+        self.term, self._target = term, term
         self._problem, self._threads, self._past_passes = problem, threads, 0.0
         self._penalised = term.penalised
         self._free = problem.size > self._penalised
@@ -65,6 +68,7 @@ class SmoothNewton:
         self.walks = walks_over(problem, threads)
         self._preconditioner = Preconditioner(self.walks, machine, rng)
         self._samples = []
+        self._short_steps, self._careful = 0, False
         if self._may_sample(x):
             self._samples = nested_samples(problem.total, problem.size, rng)
         self._begin_level()
@@ -99,6 +103,7 @@ class SmoothNewton:
         self._at, self._next = walks.expansion(), walks.expansion()
         self.y, self._candidate = np.zeros(size), np.empty(size)
         self.refresh()
+        self._change_lam(self._easy() if self.sampling and self._may_ease() else 0.0)
 
     def refresh(self) -> None:
         """Margins anew from x, and what follows from them."""
@@ -149,12 +154,16 @@ class SmoothNewton:
 
     def _settled(self, r: np.ndarray, enough: float) -> bool:
         """Certify the iterate; whether it is good enough. Takes an eased lam down."""
-        while self.easing and self.term.gap(self.x, r) <= _EASED_GAP * abs(self.value):
-            self._take_lam_down()
+        while self._careful and self.easing and self._solved(r):
+            self._change_lam(self.term.lam / _EASE)
         if not self.certified:
             return False
         self._certify(r)
         return self.primal - self.dual <= enough
+
+    def _solved(self, r: np.ndarray) -> bool:
+        """Whether the present lam is done with."""
+        return self.term.gap(self.x, r) <= _EASED_GAP * abs(self.value)
 
     def _certify(self, r: np.ndarray) -> None:
         """P and D at x and ``phi'(z)``."""
@@ -216,9 +225,8 @@ class SmoothNewton:
             self._expand()
         if self.certified:
             self.primal = min(self.primal, self.value)
-        self._short_steps += step < _SHORT
-        if self._short_steps >= _SHORT_STEPS and not self._eased and self._may_ease():
-            self._ease()
+        if not self.sampling:
+            self._adapt_lam(step)
 
     # --- continuation in lam ---
 
@@ -236,32 +244,42 @@ class SmoothNewton:
         """Not where one solve does it, nor where every lam on the way costs many products."""
         return self._preconditioner.factors_pay and not self.walks.quadratic
 
-    def _ease(self) -> None:
-        """Begin anew at a lam so large that every step is a long one, and come down from there.
+    def _trace(self) -> float:
+        return float(self.walks.diagonal(self._at)[: self._penalised].sum())
+
+    def _easy(self) -> float:
+        """A lam at which as many rows as there are determine a solution well."""
+        return _EASY * self._trace() / self.walks.n
+
+    def _adapt_lam(self, step: float) -> None:
+        """Ease lam after a short step; come back after a long one.
 
         Where a problem is nearly separable there is curvature in few directions only, and Newton's
         steps go far along all others, where rows wait whose curvature they know nothing of.
         """
-        self._eased = True
-        self._samples = []
-        self.x[:] = np.clip(0.0, self.term.low, self.term.high)
-        if self.sampling:
-            self._begin_level()
-        else:
-            self.refresh()
-        trace = float(self.walks.diagonal(self._at)[: self._penalised].sum())
-        lam = self._target.lam
-        while lam < _EASIEST * trace:
-            lam *= _EASE
-        self._change_lam(lam)
+        if self._careful or not self._may_ease():
+            return
+        if step < _SHORT:
+            self._short_steps += 1
+            if self._short_steps == _MOST_SHORT:
+                self._begin_anew()
+            else:
+                self._change_lam(min(_EASE * self.term.lam, self._easy()))
+        elif step >= _LONG and self.easing:
+            self._change_lam(self.term.lam / _EASE)
 
-    def _take_lam_down(self) -> None:
-        lam = self.term.lam / _EASE
-        self._change_lam(lam if lam > 1.5 * self._target.lam else self._target.lam)
+    def _begin_anew(self) -> None:
+        """From zero at the easiest lam, coming down only where a solution has been found."""
+        self._careful = True
+        self.x[:] = np.clip(0.0, self.term.low, self.term.high)
+        self.refresh()
+        self._change_lam(_EASIEST * self._trace())
 
     def _change_lam(self, lam: float) -> None:
+        """Work with this lam from now on, or with that of the problem if it is larger."""
         self.value -= self.term.value(self.x)
-        self.term = self._target if lam == self._target.lam else self._target.at_lam(lam)
+        enough = lam <= 1.5 * self._target.lam
+        self.term = self._target if enough else self._target.at_lam(lam)
         self.value += self.term.value(self.x)
 
     def _no_progress(self) -> None:
