@@ -2,6 +2,7 @@
 
 import functools
 import math
+import time
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -402,6 +403,22 @@ def test_any_number_of_threads_gives_the_same_bits(
 ) -> None:
     monkeypatch.setattr(_threads, "_ENTRIES_WORTH_A_BARRIER", 0)
     assert_bits_do_not_depend_on_threads(case.pair(), case.name, case.m)
+
+
+@pytest.mark.parametrize("failing", [0, 1, 2])
+def test_a_member_that_fails_does_not_leave_its_team_at_a_barrier(failing: int) -> None:
+    """A user's loss may raise on one thread; the others spun for ever."""
+    limit = time.monotonic() + 20.0
+
+    def call(team: Any) -> None:
+        if int(team.member) == failing:
+            raise LookupError("mine")
+        while team.arrivals[0] < 3 and time.monotonic() < limit:
+            time.sleep(1e-3)
+
+    with Threads(3) as threads, pytest.raises(LookupError, match="mine"):
+        threads.run(call, 3)
+    assert time.monotonic() < limit
 
 
 @pytest.mark.parametrize("name", ["adaspdc", "spdhg", "sdca", "pdhg"])

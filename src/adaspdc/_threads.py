@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from functools import cache
 from threading import Lock
 from types import TracebackType
@@ -15,6 +15,8 @@ from ._containers import Team
 
 _ENTRIES_WORTH_A_BARRIER = 4000
 """Below this many matrix entries between two barriers, waiting costs more than it saves."""
+_ABANDONED = 1 << 62
+"""More arrivals than any barrier waits for."""
 
 
 class Threads:
@@ -54,14 +56,34 @@ class Threads:
         return self.size if entries >= _ENTRIES_WORTH_A_BARRIER else 1
 
     def run(self, call: Callable[[Team], Any], size: int) -> None:
-        """``call(team)`` once for each of ``size`` members, all at once."""
+        """``call(team)`` once for each of ``size`` members, all at once.
+
+        Where one of them fails (a user's function may raise), no barrier holds the others any more:
+        they run to their end, and the error is raised.
+        """
         arrivals = np.zeros(1, dtype=np.int64)
         teams = [Team(np.uint64(i), np.uint64(size), arrivals) for i in range(size)]
         if size == 1 or self._pool is None:
             call(teams[0])
             return
-        others = [self._pool.submit(call, team) for team in teams[1:]]
-        call(teams[0])
+
+        def member(team: Team) -> None:
+            try:
+                call(team)
+            except BaseException:
+                arrivals[0] = _ABANDONED
+                raise
+
+        others: list[Future[None]] = []
+        try:
+            for team in teams[1:]:
+                others.append(self._pool.submit(member, team))
+            member(teams[0])
+        except BaseException:
+            arrivals[0] = _ABANDONED
+            raise
+        finally:
+            wait(others)
         for other in others:
             other.result()
 
