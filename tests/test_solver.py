@@ -1,6 +1,7 @@
 """``solve``: known solutions, warm starts, callbacks, limits, and the paper's Figure 1."""
 
 import lzma
+import math
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -384,6 +385,59 @@ def test_warm_start_with_another_regularizer(method: str, data: tuple[Array, Arr
         cold = run(problem, "spdhg", tol=1e-9, max_passes=20_000)
         assert warm.converged
         assert warm.primal == pytest.approx(cold.primal, abs=2 * cold.tol)
+
+
+@pytest.mark.parametrize("method", ANY_REGULARIZER)
+def test_a_start_outside_the_domain_does_not_make_a_method_give_up(
+    method: str, data: tuple[Array, Array, Array]
+) -> None:
+    """Zero, or the x of another g: an infinite objective was taken for divergence."""
+    X, t, _ = data
+    old = run(ERM(X, t, losses.Huber(0.5), regularizers.L2(0.05)), tol=1e-9, max_passes=5000)
+    for g in (regularizers.Box(0.05, 0.5, 1.0), regularizers.NonNegative(0.05)):
+        problem = ERM(X, t, losses.Huber(0.5), g)
+        for start in (None, old):
+            result = run(problem, method, tol=1e-4, max_passes=20_000, warm_start=start)
+            assert result.converged
+            assert not any("gave up" in event for event in result.events)
+            assert np.isfinite(result.history["objective"]).all()
+            assert np.isfinite(run(problem, method, max_passes=0, warm_start=start).gap)
+
+
+def test_a_custom_regularizer_without_zero_in_its_domain() -> None:
+    """Its prox divides by the step, and the one that projects is too short for that."""
+
+    def value(x: float) -> float:
+        return 0.05 * x * x if x >= 1.0 else math.inf
+
+    def prox(u: float, tau: float) -> float:
+        return max(1.0, (u / tau) / (0.1 + 1.0 / tau))
+
+    def conjugate(s: float) -> float:
+        x = max(1.0, s / 0.1)
+        return s * x - 0.05 * x * x
+
+    problem = ERM(
+        np.array([[1e10, 0.0], [0.0, 2.0]]) / 1e10,
+        [1.0, -1.0],
+        losses.Squared(),
+        regularizers.Custom(0.1, value, prox, conjugate),
+    )
+    wild = (np.full(2, -1e100), np.zeros(2))
+    for start in (None, wild):
+        result = run(problem, "adaspdc", tol=1e-4, max_passes=5000, warm_start=start)
+        assert result.converged
+        assert not result.events
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_restart_is_no_worse_than_its_start(method: str, ridge: ERM) -> None:
+    """SDCA has no use for x, which may still be the best point."""
+    first = run(ridge, method, tol=0.0, max_passes=3)
+    x = run(ridge, tol=1e-12, max_passes=5000).x
+    again = run(ridge, method, tol=0.0, max_passes=0, warm_start=(x, first.y))
+    assert again.gap <= first.gap * (1.0 + 1e-9)
+    assert again.primal <= first.primal
 
 
 def test_warm_start_outside_the_dual_domain(data: tuple[Array, Array, Array]) -> None:

@@ -16,7 +16,7 @@ from ._containers import Dense, Steps, Team, Work
 from ._flat import FlatProblem
 from ._threads import Threads
 
-_NO_STEP = 1e-300
+NO_STEP = 1e-300
 """A prox with this step is the projection onto the domain of g."""
 _ROUNDING = 1e-14
 """A sum smaller than this share of its terms is rounding."""
@@ -259,7 +259,7 @@ class LazyIteration(_Shared):
             # The kernel left x less tau q; the rows of the last batch know q.
             self._add_trace(self.problem.blocks, self._work.before, self._work, 0, 1.0, x)
             x[np.abs(x) <= _ROUNDING * np.abs(stored)] = 0.0  # what l1 had set to zero
-            self._prox(self.problem.regularizer_kernel, x, _NO_STEP, x)  # undo rounding at bounds
+            self._prox(self.problem.regularizer_kernel, x, NO_STEP, x)  # undo rounding at bounds
         return x, self._gradient_of_conjugate(-self._r)
 
     def rebase(self, r: np.ndarray, x: np.ndarray, w: np.ndarray) -> None:

@@ -21,6 +21,7 @@ import numpy as np
 
 from ._engine import Engine
 from ._flat import FlatProblem
+from ._iterations import NO_STEP
 
 _LEVEL = 1e-12
 _ROUNDING = 1e-12
@@ -50,11 +51,13 @@ class Certificate:
     """
 
     def __init__(self, problem: FlatProblem, engine: Engine, loss_at_zero: float) -> None:
+        from ._kernels import regularizers
         from ._kernels._jit import uncached
-        from ._kernels.regularizers import call_conjugate, call_conjugate_gradient, call_value
 
         wrap = uncached if problem.user_code else (lambda kernel: kernel)
-        self._value, self._conjugate = wrap(call_value), wrap(call_conjugate)
+        self._value, self._prox = wrap(regularizers.call_value), wrap(regularizers.call_prox)
+        self._conjugate = wrap(regularizers.call_conjugate)
+        self._gradient = wrap(regularizers.call_conjugate_gradient)
         self._problem = problem
         self._engine = engine
         self.primal = np.inf
@@ -64,9 +67,7 @@ class Certificate:
         self._offered = False
         at_zero = loss_at_zero + self._regularizer(self.x)
         if at_zero == np.inf:
-            lowest = np.zeros(problem.size)
-            own = lowest[: problem.dimension]
-            wrap(call_conjugate_gradient)(problem.regularizer_kernel, own, own)
+            lowest = self._lowest()
             loss = engine.evaluate(lowest, lowest, np.zeros(problem.dual_size))[0]
             at_zero = loss + self._regularizer(lowest)
         self.scale = max(1e-300, abs(at_zero))
@@ -74,6 +75,22 @@ class Certificate:
     def _regularizer(self, x: np.ndarray) -> float:
         own = x[: self._problem.dimension]
         return float(self._value(self._problem.regularizer_kernel, own))
+
+    def _lowest(self) -> np.ndarray:
+        """The minimiser of g."""
+        lowest = np.zeros(self._problem.size)
+        own = lowest[: self._problem.dimension]
+        self._gradient(self._problem.regularizer_kernel, own, own)
+        return lowest
+
+    def move_into_domain(self, x: np.ndarray) -> None:
+        """Replace x where g is infinite by the nearest point where it is not."""
+        if isfinite(self._regularizer(x)):
+            return
+        own = x[: self._problem.dimension]
+        self._prox(self._problem.regularizer_kernel, own, NO_STEP, own)
+        if not isfinite(self._regularizer(x)):  # a user's own, for which so short a step is none
+            np.copyto(own, self._lowest()[: own.size])
 
     def check(self, x: np.ndarray, other: np.ndarray, y: np.ndarray) -> Check:
         """Evaluate the iterate x, a second primal point, and y; keep whatever is best."""

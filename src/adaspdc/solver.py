@@ -231,6 +231,7 @@ class _Run:
         engine = engine_for(flat, self._threads)
         x, y = self._start(warm_start)
         certificate = self._certificate = Certificate(flat, engine, engine.loss_at_zero())
+        certificate.move_into_domain(x)
         self._tolerance = self._limits.tol * certificate.scale
         self._bench = Bench(
             self._source,
@@ -242,7 +243,7 @@ class _Run:
             _seeds(random_state),
         )
         self._x, self._y = x.copy(), y.copy()
-        if warm_start is not None and self._method.name == AUTO:
+        if warm_start is not None:  # a method need not start from both x and y
             engine.make_feasible(y)
             certificate.check(x, x, y)
         self._stage = self._first_stage(x, y)
