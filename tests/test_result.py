@@ -161,6 +161,25 @@ def test_the_dual_of_blocks_can_be_cut_apart() -> None:
         assert part == pytest.approx(losses.Huber(0.5).derivative(block @ result.x, 0.3), abs=1e-5)
 
 
+@pytest.mark.parametrize("loss", [losses.Huber(0.3), losses.SmoothPinball(0.37, 0.1)])
+def test_rounding_does_not_push_the_dual_of_weighted_blocks_out_of_its_domain(
+    loss: losses.Loss,
+) -> None:
+    """A bound times its weight, divided by it again, may exceed the bound."""
+    rng = np.random.default_rng(0)
+    for weight in 10.0 ** rng.uniform(-3, 3, size=30):
+        conjugates = [loss.at(9 * rng.normal(size=3), weight=weight) for _ in range(3)]
+        problem = SaddlePoint(
+            rng.normal(size=(9, 2)), conjugates, regularizers.L2(0.1), sizes=[3, 3, 3]
+        )
+        result = run(problem, "spdhg", tol=1e-6, max_passes=20)
+        parts = problem.split(result.y)
+        values = [c.value(y) for c, y in zip(conjugates, parts, strict=True)]
+        assert np.isfinite(values).all()
+        again = run(problem, "spdhg", max_passes=0, warm_start=(result.x, parts))
+        assert again.gap <= result.gap * (1.0 + 1e-9) + 1e-12 * abs(result.primal)
+
+
 def test_the_dual_at_the_optimum_is_the_derivative(problem: ERM) -> None:
     result = run(problem, tol=1e-13, max_passes=2000)
     margins = problem.rows.kernel.values @ result.x

@@ -383,8 +383,15 @@ class SaddlePoint:
         return np.repeat(self._weights, np.diff(self.start).astype(int))
 
     def shape_dual(self, y: np.ndarray) -> np.ndarray:
-        """The dual vector of the problem as it was written down."""
-        scaled: np.ndarray = y * self._scale()
+        """The dual vector of the problem as it was written down.
+
+        Rounded towards zero, which every built-in conjugate has in its domain: divided by its
+        weight again, a value at the edge must not lie outside.
+        """
+        scale = self._scale()
+        scaled: np.ndarray = y * scale
+        beyond = np.abs(scaled / scale) > np.abs(y)
+        scaled[beyond] = np.nextafter(scaled[beyond], 0.0)
         return scaled
 
     def flat_dual(self, y: Any) -> np.ndarray:
