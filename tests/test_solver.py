@@ -573,6 +573,27 @@ def test_targets_of_zero_are_solved_at_once(data: tuple[Array, Array, Array]) ->
     assert (result.x == 0).all()
 
 
+def test_a_start_that_solves_the_problem_counts_without_a_pass() -> None:
+    """Newton's method had no point to show yet: a gap of 0 was not within the tolerance."""
+    zero = ERM(np.eye(3), np.zeros(3), losses.Huber(1.0), regularizers.L2(0.1))
+    result = run(zero, "auto", max_passes=0)
+    assert result.gap == 0.0
+    assert result.converged
+    assert len(result.history) == 1
+
+
+def test_more_passes_do_not_make_the_certificate_worse_than_that_of_the_start() -> None:
+    """The first dual points of Newton's method may be far worse than y = 0."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(30, 8)) * 10.0 ** rng.uniform(-3, 3, size=(30, 1))
+    loss = losses.SmoothCrammerSinger(0.5)
+    problem = ERM(X, np.arange(30) % 4, loss, regularizers.NonNegative(1e-6))
+    start = run(problem, "auto", max_passes=0)
+    for passes in (5, 30):
+        result = run(problem, "auto", tol=1e-12, max_passes=passes)
+        assert result.gap <= start.gap
+
+
 @pytest.mark.parametrize("passes", [0, 1, 2.5, 17])
 @pytest.mark.parametrize("method", METHODS)
 def test_passes_are_counted(method: str, passes: float, ridge: ERM) -> None:

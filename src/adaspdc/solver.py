@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import Any
 
@@ -243,9 +243,12 @@ class _Run:
             _seeds(random_state),
         )
         self._x, self._y = x.copy(), y.copy()
+        # The stages of "auto" may take long to their first point, and later ones may be worse.
+        self._start_is_certified = self._method.name != AUTO
         if warm_start is not None:  # a method need not start from both x and y
             engine.make_feasible(y)
             certificate.check(x, x, y)
+            self._start_is_certified = True
         self._stage = self._first_stage(x, y)
         self._setup_seconds = self._seconds()
 
@@ -304,6 +307,8 @@ class _Run:
             self._passes += self._stage.advance(self._next_check(), self._pause)
             status = self._check()
         self._settle_certificate()
+        if self._certificate.gap <= self._tolerance:
+            status = Status.CONVERGED
         result = self._result(status)
         self._report.finish(result)
         return result
@@ -431,12 +436,18 @@ class _Run:
     # --- ending ---
 
     def _settle_certificate(self) -> None:
-        """See that the answer has numbers computed from scratch, however early it ends."""
+        """See that the answer has numbers computed from scratch, and is no worse than the start."""
         certificate = self._certificate
         certificate.confirm()
-        if certificate.y is None or not np.isfinite(certificate.primal):
-            self._bench.engine.make_feasible(self._y)
-            certificate.check(self._x, self._x, self._y)
+        known = certificate.y is not None and np.isfinite(certificate.primal)
+        if certificate.gap <= self._tolerance or (known and self._start_is_certified):
+            return
+        self._bench.engine.make_feasible(self._y)
+        check = certificate.check(self._x, self._x, self._y)
+        if not len(self._history):
+            self._record(check)
+        elif self._history.gap[-1] != certificate.gap:  # of the best points; the iterate stays
+            self._record(replace(check, objective=self._history.objective[-1]))
 
     def _result(self, status: Status) -> Result:
         certificate, flat = self._certificate, self._flat
