@@ -617,6 +617,25 @@ def test_every_sampling_converges(ridge: ERM) -> None:
                     assert result.converged, (method, name, size)
 
 
+def test_a_generator_gives_its_present_state(ridge: ERM) -> None:
+    """Only its seed was looked at, which it may not have."""
+
+    def point(random_state: Any) -> list[float]:
+        return list(run(ridge, "spdhg", tol=0.0, max_passes=2, random_state=random_state).x)
+
+    fresh, used = np.random.default_rng(0), np.random.default_rng(0)
+    used.random(3)
+    first, second = point(fresh), point(fresh)
+    assert first == point(np.random.default_rng(0))
+    assert first != second
+    assert first != point(used)
+    seedless = np.random.Generator(np.random.RandomState(0)._bit_generator)
+    assert seedless.bit_generator._seed_seq is None
+    assert np.isfinite(point(seedless)).all()
+    with pytest.raises(ValueError, match=r"random_state must be .* got 'seed'"):
+        adaspdc.solve(ridge, "spdhg", random_state="seed")  # type: ignore[arg-type]
+
+
 def test_extreme_lambdas(data: tuple[Array, Array, Array]) -> None:
     X, t, _ = data
     for method in METHODS:

@@ -560,15 +560,15 @@ def _number(name: str, value: Any, remedy: str, zero: bool = True) -> float:
 
 def _seeds(random_state: Any) -> Any:
     """An endless supply of seeds, the same for the same ``random_state``."""
-    if isinstance(random_state, np.random.Generator):
-        source = random_state.bit_generator.seed_seq.spawn  # type: ignore[attr-defined]
-    else:
-        try:
-            sequence = np.random.SeedSequence(random_state)
-        except (TypeError, ValueError) as error:
-            raise ValueError(
-                f"random_state must be a whole number >= 0, a Generator or None: {error}"
-            ) from None
-        source = sequence.spawn
+    entropy = random_state
+    if isinstance(random_state, np.random.Generator):  # its present state counts, and moves on
+        entropy = random_state.integers(0, 2**32, size=4, dtype=np.uint32)
+    try:
+        sequence = np.random.SeedSequence(entropy)
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            "random_state must be a whole number >= 0, a numpy.random.Generator or None, "
+            f"e.g. numpy.random.default_rng(0); got {random_state!r}: {error}"
+        ) from None
     while True:
-        yield source(1)[0]
+        yield sequence.spawn(1)[0]
