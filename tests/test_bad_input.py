@@ -162,6 +162,17 @@ def test_negative_weights() -> None:
         ridge(sample_weight=[1.0, -0.5, 1.0, 1.0])
 
 
+def test_masked_targets_and_weights_are_not_taken_at_face_value() -> None:
+    """NumPy gave the numbers below the mask."""
+    masked = np.ma.masked_array(B, mask=B > 1)
+    with pytest.raises(TypeError, match=r"y is a masked array.*filled"):
+        ridge(y=masked)
+    with pytest.raises(TypeError, match=r"sample_weight is a masked array.*filled"):
+        ridge(sample_weight=masked + 3)
+    with pytest.raises(TypeError, match=r"targets is a masked array.*filled"):
+        losses.Squared().at(masked)
+
+
 def test_weights_that_are_all_zero() -> None:
     with pytest.raises(ValueError, match="sample_weight is zero everywhere"):
         ridge(sample_weight=np.zeros(4))

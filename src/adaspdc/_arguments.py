@@ -31,6 +31,7 @@ def whole_number(name: str, value: Any, low: int, high: int | None = None) -> in
 
 def real_array(name: str, values: Any) -> NDArray[Any]:
     """The values as an array of floats, integers or booleans, in whatever shape they have."""
+    refuse_mask(name, values)
     try:
         array = np.asarray(values)
     except (TypeError, ValueError) as error:
@@ -40,3 +41,12 @@ def real_array(name: str, values: Any) -> NDArray[Any]:
     if array.dtype.kind not in "fiub":
         raise TypeError(f"{name} must be real numbers, got dtype {array.dtype}: convert to float.")
     return array
+
+
+def refuse_mask(name: str, values: Any) -> None:
+    """NumPy would hand out the numbers below a mask as if they counted."""
+    if isinstance(values, np.ma.MaskedArray):
+        raise TypeError(
+            f"{name} is a masked array, and its masked entries have no meaning here. "
+            f"Fill them first, e.g. {name}.filled(0.0)."
+        )

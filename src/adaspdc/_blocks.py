@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ._arguments import refuse_mask
+
 if TYPE_CHECKING:
     from ._rows import Rows
 
@@ -85,8 +87,7 @@ def _as_block(block: Any, i: int) -> Any:
 
     if sparse.issparse(block):
         return block.reshape(1, -1) if block.ndim == 1 else block
-    if isinstance(block, np.ma.MaskedArray):
-        raise TypeError(f"blocks[{i}] has a mask; fill it first, e.g. block.filled(0.0)")
+    refuse_mask(f"blocks[{i}]", block)
     try:
         array = np.asarray(block)
     except ValueError as error:

@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ._arguments import refuse_mask
 from ._containers import CSR, Dense
 
 Array = NDArray[Any]
@@ -89,11 +90,7 @@ def _dense_rows(X: Any, name: str) -> Rows:
 
 
 def _as_array(X: Any, name: str) -> Array:
-    if isinstance(X, np.ma.MaskedArray):
-        raise TypeError(
-            f"{name} is a masked array, and its masked entries have no meaning here. "
-            f"Fill them first, e.g. {name}.filled(0.0)."
-        )
+    refuse_mask(name, X)
     try:
         values = np.asarray(X)
     except (TypeError, ValueError) as error:

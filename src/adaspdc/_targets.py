@@ -7,6 +7,8 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ._arguments import refuse_mask
+
 Floats: TypeAlias = NDArray[np.float64]
 
 
@@ -22,6 +24,7 @@ def encode(y: ArrayLike, n: int, kind: str, name: str) -> tuple[Floats, NDArray[
 
 def _as_target_array(y: ArrayLike, n: int, name: str, columns: bool) -> NDArray[Any]:
     """``y`` as an array of a supported type with one row per row of the data."""
+    refuse_mask("y", y)
     try:
         array = np.asarray(y)
     except ValueError as error:
