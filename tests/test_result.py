@@ -207,6 +207,14 @@ def test_a_result_survives_pickle_copy_and_json(problem: ERM) -> None:
 # ------------------------------------------------------------------------- status and warning
 
 
+def test_results_can_be_compared_and_kept_in_sets(problem: ERM) -> None:
+    """By identity: comparing fields asked arrays for one truth value."""
+    one, two = run(problem), run(problem)
+    assert one != two
+    assert one in [two, one]
+    assert len({one, two, one}) == 2
+
+
 def test_status_is_a_string() -> None:
     names = ["converged", "max_passes", "max_seconds", "stopped", "numerical_trouble"]
     assert [str(status) for status in Status] == names

@@ -73,7 +73,7 @@ class History:
         return pd.DataFrame(self.columns())
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Result:
     """The best certified pair (x, y) of a run.
 
