@@ -138,6 +138,16 @@ def test_a_warm_start_of_another_shape() -> None:
         adaspdc.solve(ridge(), warm_start=3.0)
 
 
+def test_a_warm_start_that_is_transposed_is_not_read_in_the_wrong_order() -> None:
+    problem = ERM(X, np.ones((4, 3)), losses.MultiOutputSquared(), L2)
+    x, y = np.zeros((2, 3)), np.zeros((4, 3))
+    for start in ((x, y), (x.ravel(), y.ravel())):
+        assert run(problem, max_passes=0, warm_start=start).passes == 0
+    for start, name in (((x.T, y), "x"), ((x, y.T), "y")):
+        with pytest.raises(ValueError, match=rf"warm_start must be .*: {name} has shape \(3, "):
+            adaspdc.solve(problem, warm_start=start)
+
+
 # ------------------------------------------------------------------------- labels
 
 

@@ -43,6 +43,14 @@ def real_array(name: str, values: Any) -> NDArray[Any]:
     return array
 
 
+def laid_out(name: str, values: Any, shape: tuple[int, ...]) -> NDArray[Any]:
+    """The values as an array in one piece or of this shape; never of its transpose."""
+    array = real_array(name, values)
+    if array.ndim > 1 and array.shape != shape and 1 not in array.shape:
+        raise ValueError(f"{name} has shape {array.shape}, but here it must have {shape}.")
+    return array
+
+
 def refuse_mask(name: str, values: Any) -> None:
     """NumPy would hand out the numbers below a mask as if they counted."""
     if isinstance(values, np.ma.MaskedArray):

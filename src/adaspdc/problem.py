@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ._arguments import real_array, whole_number
+from ._arguments import laid_out, real_array, whole_number
 from ._containers import Blocks
 from ._flat import FlatProblem, has_user_code, many_losses, one_loss
 from ._operators import (
@@ -178,7 +178,8 @@ class ERM:
 
     def flat_dual(self, y: Any) -> np.ndarray:
         """A user's dual vector as the kernels take it."""
-        return np.asarray(real_array("y", y), dtype=np.float64).reshape(-1)
+        given = laid_out("y", y, (self.rows.n, self.n_outputs))
+        return np.asarray(given, dtype=np.float64).reshape(-1)
 
     def stacked_norm(self, scale: np.ndarray) -> float:
         """Norm of all rows stacked, row i times ``scale[i]``, or an upper bound."""

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ._arguments import is_real, real_array, whole_number
+from ._arguments import is_real, laid_out, whole_number
 from ._auto import Auto
 from ._engine import engine_for
 from ._flat import FlatProblem
@@ -276,7 +276,7 @@ class _Run:
             warm_start = (warm_start.x, warm_start.y)
         try:
             given_x, given_y = warm_start
-            x = np.array(real_array("x", given_x), dtype=np.float64).reshape(-1)
+            x = np.array(laid_out("x", given_x, self._flat.shape), dtype=np.float64).reshape(-1)
             y = np.array(self._source.flat_dual(given_y), dtype=np.float64)
         except (TypeError, ValueError) as error:
             raise ValueError(
