@@ -33,6 +33,11 @@ LOSSES: dict[str, Spec] = {
         "smooth_epsilon_insensitive",
         {"epsilon": 0.2, "gamma": 0.5},
     ),
+    "squared insensitive": (
+        losses.SquaredEpsilonInsensitive(0.2),
+        "squared_epsilon_insensitive",
+        {"epsilon": 0.2},
+    ),
     "multinomial": (losses.Multinomial(), "multinomial", {}),
     "crammer-singer": (losses.SmoothCrammerSinger(0.5), "smooth_crammer_singer", {"gamma": 0.5}),
     "multi-output": (losses.MultiOutputSquared(), "squared", {}),

@@ -48,8 +48,9 @@ class Loss:
     """phi_i: ``target`` has one entry per coordinate, or is the class index of a vector loss.
 
     Names (parameters): squared, smooth_hinge(gamma), logistic, squared_hinge, huber(delta),
-    smooth_pinball(quantile, gamma), smooth_epsilon_insensitive(epsilon, gamma), all summed over
-    the coordinates of the block; multinomial, smooth_crammer_singer(gamma), which couple them.
+    smooth_pinball(quantile, gamma), smooth_epsilon_insensitive(epsilon, gamma),
+    squared_epsilon_insensitive(epsilon), all summed over the coordinates of the block;
+    multinomial, smooth_crammer_singer(gamma), which couple them.
     """
 
     name: str
@@ -172,6 +173,8 @@ def _quadratic_conjugate(loss: Loss) -> tuple[float, float, Array, Array, Array]
             return p["gamma"], 0.0, zero - p["quantile"], zero + (1 - p["quantile"]), b
         case "smooth_epsilon_insensitive":
             return p["gamma"], p["epsilon"], zero - 1, zero + 1, b
+        case "squared_epsilon_insensitive":
+            return 1.0, p["epsilon"], -infinite, infinite, b
     raise ValueError(f"unknown loss {loss.name!r}")
 
 
@@ -213,6 +216,8 @@ def loss_value(loss: Loss, z: Array) -> float:
         case "smooth_epsilon_insensitive":
             gap = np.maximum(abs(res) - p["epsilon"], 0)
             terms = np.where(gap <= p["gamma"], gap**2 / (2 * p["gamma"]), gap - p["gamma"] / 2)
+        case "squared_epsilon_insensitive":
+            terms = np.maximum(abs(res) - p["epsilon"], 0) ** 2 / 2
         case _:
             raise ValueError(f"unknown loss {loss.name!r}")
     return math.fsum(terms)

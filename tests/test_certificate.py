@@ -47,6 +47,8 @@ def loss_values(loss: losses.Loss, z: Array, t: Array) -> Array:
         case losses.SmoothEpsilonInsensitive(epsilon, gamma):
             over = np.maximum(np.abs(z - t) - epsilon, 0.0)
             each = np.where(over <= gamma, over**2 / (2 * gamma), over - gamma / 2)
+        case losses.SquaredEpsilonInsensitive(epsilon):
+            each = 0.5 * np.maximum(np.abs(z - t) - epsilon, 0.0) ** 2
         case losses.Multinomial():
             return logsumexp(z, axis=1) - np.take_along_axis(z, t[:, None].astype(int), 1)[:, 0]
         case losses.SmoothCrammerSinger(gamma):
@@ -96,6 +98,8 @@ def loss_conjugates(loss: losses.Loss, y: Array, t: Array) -> Array:
             quadratic = gamma, 0, -q, 1 - q
         case losses.SmoothEpsilonInsensitive(epsilon, gamma):
             quadratic = gamma, epsilon, -1, 1
+        case losses.SquaredEpsilonInsensitive(epsilon):
+            quadratic = 1, epsilon, -np.inf, np.inf
         case _:
             raise NotImplementedError(loss)
     gamma, epsilon, low, high = quadratic

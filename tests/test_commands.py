@@ -112,6 +112,7 @@ def test_scores_agree_with_scikit_learn(folder: Path) -> None:
         ("number", "huber", {"R2"}),
         ("number", "smooth_pinball", {"mean_loss"}),
         ("number", "smooth_epsilon_insensitive", {"RMSE"}),
+        ("number", "squared-epsilon-insensitive", {"R2", "mean_loss"}),
     ],
 )
 def test_every_loss(folder: Path, tmp_path: Path, name: str, loss: str, expected: set[str]) -> None:

@@ -197,6 +197,34 @@ def test_linear_svr(name: str, epsilon: float) -> None:
     assert objective(ours) <= objective(theirs) * (1 + 1e-6)
 
 
+@pytest.mark.parametrize("C", STRENGTHS)
+@pytest.mark.parametrize("epsilon", [0.0, 0.5])
+@pytest.mark.parametrize("name", NUMBERS)
+def test_linear_svr_with_the_squared_loss(name: str, epsilon: float, C: float) -> None:
+    X, y = NUMBERS[name]()
+    X, y = np.asarray(X), (y - y.mean()) / y.std()  # liblinear's stopping rule is not scaled
+    options: dict[str, Any] = {"loss": "squared_epsilon_insensitive", "epsilon": epsilon, "C": C}
+    ours = adaspdc.LinearSVR(tol=1e-10, **options).fit(X, y)
+    theirs = svm.LinearSVR(tol=1e-12, max_iter=200_000, dual=False, **options).fit(X, y)
+    scale = np.abs(theirs.coef_).max()
+    np.testing.assert_allclose(ours.coef_, theirs.coef_, atol=1e-6 * scale)
+    np.testing.assert_allclose(ours.intercept_, theirs.intercept_, atol=1e-6 * scale)
+    assert ours.dual_gap_ <= ours.result_.tol
+
+
+def test_linear_svr_with_the_squared_loss_and_a_free_intercept() -> None:
+    """Free of the penalty, the intercept takes any shift of the targets."""
+    X, y = NUMBERS["diabetes"]()
+    options: dict[str, Any] = {"loss": "squared_epsilon_insensitive", "epsilon": 20.0, "tol": 1e-10}
+    free = adaspdc.LinearSVR(intercept_scaling=None, **options).fit(X, y)
+    moved = adaspdc.LinearSVR(intercept_scaling=None, **options).fit(X, y + 1e4)
+    np.testing.assert_allclose(moved.coef_, free.coef_, rtol=1e-6)
+    assert moved.intercept_ == pytest.approx(free.intercept_ + 1e4, rel=1e-9)
+    over = np.abs(y - free.predict(X)) - 20.0
+    slope = np.sign(y - free.predict(X)) * np.maximum(over, 0.0)
+    assert abs(slope.sum()) <= 1e-6 * np.abs(slope).sum()
+
+
 def test_hinge_is_the_limit_of_the_smoothed_ones() -> None:
     X, y = CLASSES["unbalanced"]()
     exact = adaspdc.LinearSVC(loss="hinge", intercept_scaling=None, tol=1e-9).fit(X, y)

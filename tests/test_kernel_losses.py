@@ -78,6 +78,9 @@ CASES = [
     Case("smooth epsilon-insensitive", _codes.SMOOTH_EPSILON_INSENSITIVE, 0.25, 0.5, 0.5, NUMBERS,
          lambda z, t: rounded(abs(z - t) - 0.25, 0.5),
          lambda y, t: t * y + 0.25 * abs(y) + 0.25 * y**2, lambda t: (-1.0, 1.0)),
+    Case("squared epsilon-insensitive", _codes.SQUARED_EPSILON_INSENSITIVE, 0.25, 0, 1, NUMBERS,
+         lambda z, t: max(0.0, abs(z - t) - 0.25) ** 2 / 2,
+         lambda y, t: t * y + 0.25 * abs(y) + y**2 / 2, lambda t: (-math.inf, math.inf)),
 ]  # fmt: skip
 POINTS = [-30.0, -3.0, -1.2, -0.4, 0.0, 1e-9, 0.7, 1.0, 2.5, 40.0]
 all_cases = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)

@@ -27,6 +27,7 @@ SCALAR = [
     ls.Huber(delta=0.8),
     ls.SmoothPinball(quantile=0.9, gamma=0.3),
     ls.SmoothEpsilonInsensitive(epsilon=0.2, gamma=0.4),
+    ls.SquaredEpsilonInsensitive(epsilon=0.2),
 ]
 VECTOR = [ls.Multinomial(), ls.SmoothCrammerSinger(gamma=0.7), ls.MultiOutputSquared()]
 all_losses = pytest.mark.parametrize("loss", [*SCALAR, *VECTOR], ids=lambda loss: loss.name)
@@ -68,6 +69,7 @@ def test_importing_losses_does_not_import_numba() -> None:
         (lambda: ls.SmoothPinball(quantile=1.0), "quantile .* between 0 and 1, got 1.0"),
         (lambda: ls.SmoothPinball(gamma=math.inf), "gamma .* got inf"),
         (lambda: ls.SmoothEpsilonInsensitive(epsilon=-0.1), "epsilon .* at least 0, got -0.1"),
+        (lambda: ls.SquaredEpsilonInsensitive(math.nan), "epsilon .* got nan; .*the squared loss"),
         (lambda: ls.SmoothCrammerSinger(gamma=-2), "gamma .* got -2"),
         (lambda: ls.Logistic().at(0.0), "must be -1 or \\+1"),
         (lambda: ls.Squared().at(weight=0.0), "weight must be a positive finite number, got 0.0"),

@@ -16,9 +16,12 @@ ONE_OUTPUT = {
     "huber": {"delta": 0.6},
     "smooth_pinball": {"quantile": 0.3, "gamma": 0.8},
     "smooth_epsilon_insensitive": {"epsilon": 0.2, "gamma": 0.9},
+    "squared_epsilon_insensitive": {"epsilon": 0.2},
 }
+INSENSITIVE = ("smooth_epsilon_insensitive", "squared_epsilon_insensitive")
 COUPLED = {"multinomial": {}, "smooth_crammer_singer": {"gamma": 0.8}}
 BINARY = ("smooth_hinge", "logistic", "squared_hinge")
+UNBOUNDED = ("squared", "squared_hinge", "squared_epsilon_insensitive")
 REGULARIZERS = [
     naive.Regularizer("l2"),
     naive.Regularizer("elastic_net", {"l1": 0.1}),
@@ -141,7 +144,7 @@ def test_scalar_prox_survives_extreme_arguments(target, sigma, z):
         loss = naive.Loss(name, target, params)
         y = np.array([-target * 0.25])
         u = naive.loss_prox(loss, np.array([z]), y, sigma)
-        assert np.isfinite(u).all() or name in ("squared", "squared_hinge")
+        assert np.isfinite(u).all() or name in UNBOUNDED
         assert not np.isnan(u).any()
         assert not math.isnan(naive.loss_conjugate(loss, u))
 
@@ -266,10 +269,12 @@ def cvxpy_objective(cp, loss, z, t):
             return cp.huber(z - t, params["delta"]) / 2
         case "smooth_epsilon_insensitive":
             return cp.huber(cp.pos(cp.abs(z - t) - params["epsilon"]), gamma) / (2 * gamma)
+        case "squared_epsilon_insensitive":
+            return cp.square(cp.pos(cp.abs(z - t) - params["epsilon"])) / 2
     raise AssertionError(loss)
 
 
-@pytest.mark.parametrize("loss", [*BINARY, "huber", "smooth_epsilon_insensitive"])
+@pytest.mark.parametrize("loss", [*BINARY, "huber", *INSENSITIVE])
 def test_reference_agrees_with_cvxpy(loss):
     cp = pytest.importorskip("cvxpy")
     problem = small_problem(loss, REGULARIZERS[1])

@@ -86,6 +86,10 @@ class Exact:
                 if abs(off) > delta:
                     return delta * abs(off) - mpf(delta) ** 2 / 2, delta * mpmath.sign(off), mpf(0)
                 return off**2 / 2, off, mpf(1)
+            case losses.SquaredEpsilonInsensitive(epsilon):
+                off = z - t
+                over = max(abs(off) - mpf(epsilon), 0)
+                return over**2 / 2, mpmath.sign(off) * over, mpf(over > 0)
         raise NotImplementedError(self.loss)
 
     def minimum(self, start: Array) -> Any:
@@ -131,6 +135,7 @@ ORACLE_LOSSES = (
     losses.SquaredHinge(),
     losses.SmoothHinge(0.5),
     losses.Huber(0.75),
+    losses.SquaredEpsilonInsensitive(0.25),
 )
 
 
@@ -138,7 +143,7 @@ def oracle_case(seed: int) -> None:
     """One random problem, one random run: what it certifies holds in exact arithmetic."""
     rng = np.random.default_rng(seed)
     # Mostly ridge, whose minimum is one linear solve away.
-    loss = ORACLE_LOSSES[0] if seed % 10 < 7 else ORACLE_LOSSES[1 + seed % 4]
+    loss = ORACLE_LOSSES[0] if seed % 10 < 7 else ORACLE_LOSSES[1 + seed % 5]
     n, d = int(rng.integers(1, 9)), int(rng.integers(1, 4))
     X = rng.normal(size=(n, d)) * 10.0 ** rng.uniform(-2, 2, size=(n, 1))
     X[rng.random(X.shape) < 0.2] = 0.0
@@ -1194,6 +1199,7 @@ BAD = (
     Bad(losses.SmoothPinball, "gamma", (*NOT_NUMBERS, *NOT_POSITIVE)),
     Bad(losses.SmoothEpsilonInsensitive, "epsilon", (*NOT_NUMBERS, *NOT_POSITIVE[2:])),
     Bad(losses.SmoothEpsilonInsensitive, "gamma", (*NOT_NUMBERS, *NOT_POSITIVE)),
+    Bad(losses.SquaredEpsilonInsensitive, "epsilon", (*NOT_NUMBERS, *NOT_POSITIVE[2:])),
     Bad(functools.partial(losses.Squared().at, 1.0), "weight", (*NOT_NUMBERS, *NOT_POSITIVE)),
     Bad(losses.Squared().at, "targets",
         (None, "a", NAN, INF, [], [NAN], [[1.0, 2.0]], 1j, {}, Stranger(), len, [1.0, None])),

@@ -120,19 +120,22 @@ def test_squared_hinge_in_scikit_learn(data: tuple[Array, Array, Array]) -> None
     assert ours.x == pytest.approx(model.fit(X, labels).coef_[0], abs=1e-6)
 
 
-def test_squared_epsilon_insensitive_limit_in_scikit_learn(
-    data: tuple[Array, Array, Array],
-) -> None:
-    """Where no residual is flat any more, the smoothed loss is the squared one over gamma."""
+def test_squared_epsilon_insensitive_in_scikit_learn(data: tuple[Array, Array, Array]) -> None:
+    """And the smoothed loss is the squared one over gamma where no residual is flat any more."""
     X, t, _ = data
     lam, gamma = 0.05, 1e3
     model = LinearSVR(
         C=1 / (2 * lam * gamma * N), epsilon=0.1, loss="squared_epsilon_insensitive",
         fit_intercept=False, tol=1e-12, max_iter=10**6, dual=False,
     )  # fmt: skip
+    theirs = model.fit(X, t).coef_
     loss = losses.SmoothEpsilonInsensitive(0.1, gamma)
     ours = run(ERM(X, t, loss, regularizers.L2(lam)), **TIGHT)
-    assert ours.x == pytest.approx(model.fit(X, t).coef_, abs=1e-6)
+    assert ours.x == pytest.approx(theirs, abs=1e-6)
+    loss = losses.SquaredEpsilonInsensitive(0.1)
+    for method in ANY_REGULARIZER:
+        ours = run(ERM(X, t, loss, regularizers.L2(lam * gamma)), method, **TIGHT)
+        assert ours.x == pytest.approx(theirs, abs=1e-6)
 
 
 def test_huber_in_scikit_learn(data: tuple[Array, Array, Array]) -> None:
@@ -181,6 +184,8 @@ def cvxpy_loss(loss: losses.Loss, z: Any, t: Array) -> Any:
         case losses.SmoothEpsilonInsensitive(epsilon, gamma):
             u = cp.Variable(t.shape)
             return cp.sum(cp.pos(cp.abs(u - t) - epsilon)) + cp.sum_squares(z - u) / (2 * gamma)
+        case losses.SquaredEpsilonInsensitive(epsilon):
+            return cp.sum_squares(cp.pos(cp.abs(z - t) - epsilon)) / 2
     raise NotImplementedError(loss)
 
 
@@ -216,6 +221,7 @@ def cvxpy_solution(X: Array, t: Array, loss: losses.Loss, g: regularizers.Regula
         losses.Huber(0.8),
         losses.SmoothPinball(0.2, 0.5),
         losses.SmoothEpsilonInsensitive(0.3, 0.4),
+        losses.SquaredEpsilonInsensitive(0.3),
     ],
     ids=lambda loss: loss.name,
 )

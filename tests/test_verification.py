@@ -22,6 +22,7 @@ LOSSES: list[Any] = [
     losses.Huber(0.7),
     losses.SmoothPinball(0.8, 0.2),
     losses.SmoothEpsilonInsensitive(0.1, 0.5),
+    losses.SquaredEpsilonInsensitive(0.1),
     losses.Multinomial(),
     losses.SmoothCrammerSinger(0.4),
 ]

@@ -21,6 +21,7 @@ LOSSES: dict[str, tuple[type[Loss], tuple[str, ...]]] = {
     "huber": (losses.Huber, ("delta",)),
     "smooth_pinball": (losses.SmoothPinball, ("quantile", "gamma")),
     "smooth_epsilon_insensitive": (losses.SmoothEpsilonInsensitive, ("epsilon", "gamma")),
+    "squared_epsilon_insensitive": (losses.SquaredEpsilonInsensitive, ("epsilon",)),
     "multinomial": (losses.Multinomial, ()),
     "smooth_crammer_singer": (losses.SmoothCrammerSinger, ("gamma",)),
 }

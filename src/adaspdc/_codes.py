@@ -13,6 +13,7 @@ SQUARED_HINGE: Final = 3
 HUBER: Final = 4
 SMOOTH_PINBALL: Final = 5
 SMOOTH_EPSILON_INSENSITIVE: Final = 6
+SQUARED_EPSILON_INSENSITIVE: Final = 7
 
 # Codes from here on couple all coordinates of a block (the others act on each coordinate).
 FIRST_VECTOR_CODE: Final = 16

@@ -34,6 +34,7 @@ __all__ = [
     "SmoothHinge",
     "SmoothPinball",
     "Squared",
+    "SquaredEpsilonInsensitive",
     "SquaredHinge",
 ]
 
@@ -44,6 +45,12 @@ ScalarFunction: TypeAlias = Callable[..., Any]
 def _require_between(owner: str, name: str, value: object, low: float, high: float) -> None:
     if not (is_real(value) and low < value < high):  # type: ignore[operator]
         msg = f"{owner}: {name} must lie strictly between {low:g} and {high:g}, got {value!r}"
+        raise ValueError(msg)
+
+
+def _require_width(owner: str, epsilon: object, limit: str) -> None:
+    if not (is_real(epsilon) and 0.0 <= epsilon < math.inf):  # type: ignore[operator]
+        msg = f"{owner}: epsilon must be finite and at least 0, got {epsilon!r}; epsilon=0 {limit}"
         raise ValueError(msg)
 
 
@@ -156,18 +163,34 @@ class SmoothEpsilonInsensitive(Loss):
     code: ClassVar[int] = _codes.SMOOTH_EPSILON_INSENSITIVE
 
     def __post_init__(self) -> None:
-        if not (is_real(self.epsilon) and 0.0 <= self.epsilon < math.inf):
-            msg = (
-                "SmoothEpsilonInsensitive: epsilon must be finite and at least 0, "
-                f"got {self.epsilon!r}; epsilon=0 gives a smoothed absolute loss"
-            )
-            raise ValueError(msg)
+        limit = "gives a smoothed absolute loss"
+        _require_width("SmoothEpsilonInsensitive", self.epsilon, limit)
         require_positive("SmoothEpsilonInsensitive", "gamma", self.gamma)
 
     @property
     def params(self) -> tuple[float, float]:
         """(epsilon, gamma)."""
         return float(self.epsilon), float(self.gamma)
+
+
+@dataclass(frozen=True)
+class SquaredEpsilonInsensitive(Loss):
+    """phi(z) = max(abs(z - b) - epsilon, 0)^2 / 2 (half of liblinear's L2 loss).
+
+    phi*(y) = by + epsilon abs(y) + y^2 / 2.
+    """
+
+    epsilon: float = 0.1
+    name: ClassVar[str] = "squared epsilon-insensitive"
+    code: ClassVar[int] = _codes.SQUARED_EPSILON_INSENSITIVE
+
+    def __post_init__(self) -> None:
+        _require_width("SquaredEpsilonInsensitive", self.epsilon, "is the squared loss")
+
+    @property
+    def params(self) -> tuple[float, float]:
+        """(epsilon, unused)."""
+        return float(self.epsilon), 0.0
 
 
 @dataclass(frozen=True)

@@ -234,6 +234,13 @@ def _smooth_epsilon_insensitive(b: Array, epsilon: float, gamma: float) -> _Form
     return _Formulas(value, conjugate)
 
 
+def _squared_epsilon_insensitive(b: Array, epsilon: float) -> _Formulas:
+    return _Formulas(
+        lambda z: np.maximum(np.abs(z[:, 0] - b) - epsilon, 0.0) ** 2 / 2,
+        lambda y: b * y[:, 0] + epsilon * np.abs(y[:, 0]) + y[:, 0] ** 2 / 2,
+    )
+
+
 def _on_simplex(y: Array, index: Array) -> tuple[Array, Array]:
     """u = y + e_b, and whether it lies in the unit simplex up to the rounding of its sum."""
     u = y.copy()
@@ -288,6 +295,7 @@ _LOSSES: dict[str, Callable[..., _Formulas]] = {
     "huber": _huber,
     "smooth_pinball": _smooth_pinball,
     "smooth_epsilon_insensitive": _smooth_epsilon_insensitive,
+    "squared_epsilon_insensitive": _squared_epsilon_insensitive,
     "multinomial": _multinomial,
     "smooth_crammer_singer": _smooth_crammer_singer,
 }

@@ -16,6 +16,7 @@ from .._codes import (
     SMOOTH_EPSILON_INSENSITIVE,
     SMOOTH_HINGE,
     SMOOTH_PINBALL,
+    SQUARED_EPSILON_INSENSITIVE,
     SQUARED_HINGE,
 )
 from ._jit import helper, jit
@@ -62,6 +63,8 @@ def _quadratic_form(code, a, b, t):
         low, high, gamma = -a, 1.0 - a, b
     elif code == SMOOTH_EPSILON_INSENSITIVE:
         low, high, epsilon, gamma = -1.0, 1.0, a, b
+    elif code == SQUARED_EPSILON_INSENSITIVE:
+        epsilon = a
     return sign, shift, low, high, epsilon, gamma
 
 

@@ -18,6 +18,7 @@ LOSSES = (
     "huber",
     "smooth_pinball",
     "smooth_epsilon_insensitive",
+    "squared_epsilon_insensitive",
     "multinomial",
     "smooth_crammer_singer",
 )
@@ -106,7 +107,7 @@ loss = several(
     click.option(
         "--epsilon",
         type=Positive(zero=True),
-        help="Width of smooth_epsilon_insensitive (default 0.1).",
+        help="Errors up to this cost nothing in the epsilon_insensitive losses (default 0.1).",
     ),
 )
 

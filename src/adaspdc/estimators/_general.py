@@ -225,9 +225,9 @@ class AdaSPDCRegressor(LinearRegressor, _General):
     Parameters
     ----------
     loss : str or Loss
-        "squared", "huber" (delta 1), "absolute", "smooth_pinball" or "smooth_epsilon_insensitive"
-        with their default parameters, "median"; or an object of `adaspdc.losses`, such as
-        ``Huber(0.5)``.
+        "squared", "huber" (delta 1), "absolute", "smooth_pinball", "smooth_epsilon_insensitive"
+        or "squared_epsilon_insensitive" with their default parameters, "median"; or an object of
+        `adaspdc.losses`, such as ``Huber(0.5)``.
     penalty : str or Regularizer
         "l2": ``alpha/2 |w|^2``; "elasticnet": ``alpha (1 - l1_ratio)/2 |w|^2 + alpha l1_ratio
         |w|_1``; "l1": ``alpha |w|_1``; "nonnegative": "l2" on w >= 0; or an object of

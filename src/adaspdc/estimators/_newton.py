@@ -31,7 +31,13 @@ _WIDEST = 1500
 _HALVINGS = 40
 _STRAIGHT = 1e-2
 _FLAT = (losses.SmoothHinge, losses.SmoothPinball, losses.SmoothEpsilonInsensitive)
-_CURVED = (losses.Squared, losses.SquaredHinge, losses.Huber, losses.Logistic)
+_CURVED = (
+    losses.Squared,
+    losses.SquaredHinge,
+    losses.SquaredEpsilonInsensitive,
+    losses.Huber,
+    losses.Logistic,
+)
 _VECTOR = (losses.Multinomial, losses.MultiOutputSquared)
 
 
@@ -213,6 +219,8 @@ def _bend(task: Task, z: Array) -> Array:
         return np.ones_like(z)
     if isinstance(loss, losses.SquaredHinge):
         return (y != 0.0).astype(float)
+    if isinstance(loss, losses.SquaredEpsilonInsensitive):
+        return ((y != 0.0) | (loss.epsilon == 0.0)).astype(float)
     if isinstance(loss, losses.Huber):
         return (np.abs(y) < loss.delta).astype(float)
     low, high = -1.0, 1.0

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from .._interrupt import Interrupt
-from ..losses import Loss
+from ..losses import Loss, SquaredEpsilonInsensitive
 from ..methods import Method
 from ..problem import ERM
 from ..regularizers import Regularizer
@@ -233,7 +233,21 @@ def _offsets(task: Task) -> Array | None:
 def _best_constant(task: Task) -> Any:
     if getattr(task.loss, "name", "") in ("squared", "multi-output squared"):
         return task.share @ task.target
+    if isinstance(task.loss, SquaredEpsilonInsensitive):
+        return _root_of_slope(task, task.loss)
     return weighted_quantile(task.target, task.share, getattr(task.loss, "quantile", 0.5))
+
+
+def _root_of_slope(task: Task, loss: Loss) -> float:
+    """The constant at which the mean slope changes its sign, by bisection."""
+    low, high = float(task.target.min()), float(task.target.max())
+    for _ in range(40):
+        middle = 0.5 * (low + high)
+        if task.share @ loss.derivative(middle, task.target) < 0.0:
+            low = middle
+        else:
+            high = middle
+    return 0.5 * (low + high)
 
 
 def weighted_quantile(values: Array, share: Array, quantile: float) -> float:

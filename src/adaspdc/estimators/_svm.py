@@ -7,7 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from ..losses import Loss, SmoothHinge, SquaredHinge
+from ..losses import Loss, SmoothHinge, SquaredEpsilonInsensitive, SquaredHinge
 from ._base import LinearClassifier, LinearEstimator, LinearRegressor, choice, number
 from ._problems import one_against_rest, solve_all, stacked
 from ._solve import Solution
@@ -169,11 +169,15 @@ class LinearSVC(LinearClassifier, _PenalisedIntercept):
 class LinearSVR(LinearRegressor, _PenalisedIntercept):
     """Linear support vector regression with scikit-learn's parameters, and a certificate.
 
-    Minimises ``1/2 |w|^2 + C sum_i s_i max(0, |y_i - <x_i, w> - b| - epsilon)``. In the scaling of
-    `ERM`, ``lam = 1 / (C sum_i s_i)``. The certificate is the one of this loss; nothing is rounded.
+    Minimises ``1/2 |w|^2 + C sum_i s_i phi(|y_i - <x_i, w> - b| - epsilon)`` with
+    ``phi(e) = max(0, e)``, or its square. In the scaling of `ERM`, ``lam = 1 / (C sum_i s_i)``, and
+    half of that for the square, which `losses.SquaredEpsilonInsensitive` halves. The certificate is
+    the one of this loss; nothing is rounded.
 
     Parameters
     ----------
+    loss : {"epsilon_insensitive", "squared_epsilon_insensitive"}
+        ``max(0, e)`` or ``max(0, e)^2`` of an error that exceeds epsilon by e.
     epsilon : float
         Errors up to this size cost nothing.
     C : float
@@ -217,6 +221,7 @@ class LinearSVR(LinearRegressor, _PenalisedIntercept):
     def __init__(
         self,
         *,
+        loss: str = "epsilon_insensitive",
         epsilon: float = 0.0,
         C: float = 1.0,
         tol: float = 1e-6,
@@ -228,6 +233,7 @@ class LinearSVR(LinearRegressor, _PenalisedIntercept):
         max_seconds: float | None = None,
         verbose: int = 0,
     ) -> None:
+        self.loss = loss
         self.epsilon = epsilon
         self.C = C
         self.tol = tol
@@ -252,15 +258,21 @@ class LinearSVR(LinearRegressor, _PenalisedIntercept):
         -------
         self
         """
-        C, epsilon = number(self, "C", 0.0, zero=False), number(self, "epsilon", 0.0)
-        options = self._options()
+        C = number(self, "C", 0.0, zero=False)
+        options, loss = self._options(), self._loss()
         X, y = self._checked_data(X, y, y_numeric=True)
         weight = self._checked_weight(sample_weight, X.shape[0])
         total = X.shape[0] if weight is None else float(weight.sum())
         free = bool(self.fit_intercept) and not self._penalised
-        penalty = Penalty(1.0 / (C * total))
-        loss = EpsilonInsensitive(epsilon)
+        factor = 2.0 if isinstance(loss, SquaredEpsilonInsensitive) else 1.0
+        penalty = Penalty(1.0 / (factor * C * total))
         target: Array = np.asarray(y, dtype=np.float64)
         task = Task(self._with_constant(X), target, loss, penalty, weight, free)
         self._keep_model(solve_all([task], options), flat=True)
         return self
+
+    def _loss(self) -> Loss | Corner:
+        name = choice(self, "loss", ("epsilon_insensitive", "squared_epsilon_insensitive"))
+        epsilon = number(self, "epsilon", 0.0)
+        squared = name == "squared_epsilon_insensitive"
+        return SquaredEpsilonInsensitive(epsilon) if squared else EpsilonInsensitive(epsilon)
