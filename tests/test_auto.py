@@ -283,10 +283,10 @@ def test_turns_end_at_the_same_optimum(
 
 def test_a_contender_in_trouble_leaves_the_other(monkeypatch: pytest.MonkeyPatch) -> None:
     from adaspdc import _auto
-    from adaspdc._stochastic import Stochastic
+    from adaspdc._tuned import TunedSpdhg
 
     monkeypatch.setattr(_auto, "MOST_COEFFICIENTS", 0)
-    monkeypatch.setattr(Stochastic, "trouble", lambda self, check, passes: "it is tired")
+    monkeypatch.setattr(TunedSpdhg, "trouble", lambda self, check, passes: "it is tired")
     result = solve(builders.erm("logistic", "l2", "csr", 1e-4).problem, tol=1e-8)
     assert result.converged
     assert any("it is tired" in event for event in result.events)

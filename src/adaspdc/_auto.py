@@ -19,6 +19,7 @@ from ._flat import FlatProblem
 from ._machine import MOST_COEFFICIENTS
 from ._stage import Bench, Stage
 from ._stochastic import stochastic
+from ._tuned import TunedSpdhg, suits
 from .certificate import Check
 from .methods import SAFE_METHOD, Method
 
@@ -88,8 +89,13 @@ class Auto:
         return self._spdhg(x, y)
 
     def _spdhg(self, x: np.ndarray, y: np.ndarray) -> _Contender:
-        self._notes.append("SPDHG with importance sampling")
-        stage = stochastic(self._bench, Method(SAFE_METHOD), self._batch_size, x, y)
+        stage: Stage
+        if self._batch_size == 1 and suits(self._bench.flat):
+            self._notes.append("SPDHG with steps by column and a tuned balance")
+            stage = TunedSpdhg(self._bench, x, y)
+        else:
+            self._notes.append("SPDHG with importance sampling")
+            stage = stochastic(self._bench, Method(SAFE_METHOD), self._batch_size, x, y)
         return _Contender(stage, _PASS_OF_SPDHG)
 
     def _newton(self, problem: FlatProblem, x: np.ndarray) -> _Contender:

@@ -52,6 +52,7 @@ def spdhg(
     lam: float,
     inclusion: ArrayLike,
     balance: float = 1.0,
+    slowest: float = 1.0,
 ) -> ConstantSteps:
     """SPDHG's steps (Chambolle, Ehrhardt, Richtarik and Schoenlieb 2018) for any sampling.
 
@@ -69,6 +70,9 @@ def spdhg(
         Probability pi_i that block i is in a batch.
     balance : float
         Larger favours the dual variables: ``tau`` is divided by it, ``sigma`` about multiplied.
+    slowest : float
+        Where coordinate j takes the step ``tau m_j``, the smallest m_j: it stands for tau in (A).
+        ``eso`` is then in the metric of the m_j, ``sum_j m_j a_ij^2`` for a row.
     """
     eso, gamma = checked_blocks(eso, gamma, "eso")
     n, lam = eso.size, checked_lam(lam)
@@ -78,7 +82,7 @@ def spdhg(
     with np.errstate(all="ignore"):
         pull = _pull(eso, gamma, n, lam)
         step = _best_step(pull, pi) / balance
-        theta = _smallest_theta(pull, pi, step)
+        theta = _smallest_theta(pull, pi, step, slowest)
         sigma = pull  # in place from here on: sigma_i = pi_i / (gamma_i theta step pull_i^2)
         sigma *= math.sqrt(theta * step)
         np.divide(np.sqrt(pi / gamma), sigma, out=sigma)
@@ -141,14 +145,14 @@ def _best_step(pull: FloatArray, pi: FloatArray) -> float:
     return 0.5 * rate / theta if theta > 0.0 else math.inf
 
 
-def _smallest_theta(pull: FloatArray, pi: FloatArray, step: float) -> float:
+def _smallest_theta(pull: FloatArray, pi: FloatArray, step: float, slowest: float = 1.0) -> float:
     """The smallest theta that meets (A), (B) and (C) for ``step = lam tau`` and some sigma.
 
     With (C) tight, (B) asks for the positive root of ``b theta^2 + (1 - b) theta - (1 - pi)``,
     where ``b = step pull^2 / (2 pi)``. Written with ``s = min(b, 1/b)`` it neither cancels nor
     overflows, and one square root serves both branches.
     """
-    theta = 1.0 / (1.0 + 2.0 * step)
+    theta = 1.0 / (1.0 + 2.0 * slowest * step)
     for part in _chunks(pull.size):
         chance = _part(pi, part)
         b = (math.sqrt(0.5 * step) * pull[part]) ** 2 / chance
