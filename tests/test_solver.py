@@ -1,7 +1,9 @@
 """``solve``: known solutions, warm starts, callbacks, limits, and the paper's Figure 1."""
 
+import gc
 import lzma
 import math
+import tracemalloc
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -640,6 +642,24 @@ def test_a_generator_gives_its_present_state(ridge: ERM) -> None:
     assert np.isfinite(point(seedless)).all()
     with pytest.raises(ValueError, match=r"random_state must be .* got 'seed'"):
         adaspdc.solve(ridge, "spdhg", random_state="seed")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_run_holds_no_vectors_that_it_does_not_need(method: str) -> None:
+    """Two copies of the start, the iterates of the check before and the norms were kept."""
+    tall = np.random.default_rng(0).normal(size=(400_000, 4))
+    wide = sparse.csr_array(np.ones((40, 1))) * sparse.random_array((1, 400_000), density=0.01)
+    for X in (tall, sparse.csr_array(wide)):
+        t = np.where(np.arange(X.shape[0]) % 2 == 0, 1.0, -1.0)
+        vectors = []
+        for _ in range(2):  # the first time, what is loaded and compiled counts as well
+            gc.collect()
+            tracemalloc.start()
+            problem = ERM(X, t, losses.SmoothHinge(), regularizers.L2(1e-3))
+            run(problem, method, tol=0.0, max_passes=2, check_every=1.0)
+            vectors.append(tracemalloc.get_traced_memory()[1] / 8 / max(X.shape))
+            tracemalloc.stop()
+        assert vectors[1] <= (6.6 if method == "spdc-nonuniform" else 6.1)
 
 
 def test_extreme_lambdas(data: tuple[Array, Array, Array]) -> None:

@@ -370,7 +370,8 @@ class BatchIteration(_Shared):
                     team,
                 )
             )
-            new = self._x - tau * self._r
+            new = tau * self._r
+            np.subtract(self._x, new, out=new)
             self._prox(p.regularizer_kernel, new, tau, new)
             np.subtract(new, self._x, out=self._ahead)
             self._ahead *= theta

@@ -170,7 +170,7 @@ def whole_norm(rows: Rows, row_scale: Array | None = None) -> float:
     exponent = _exponent(np.array([effective.max()]))
     factor[effective == 0] = 0.0  # a huge factor on a zero row must not become inf * 0
     factor = np.ldexp(factor, -exponent)
-    scaled = np.ldexp(effective, -exponent)
+    scaled = np.ldexp(effective, -exponent, out=effective)
     frobenius = np.sqrt(np.array([np.sum(scaled * scaled)]))
     if not (np.isfinite(frobenius[0]) and np.isfinite(factor).all()):
         raise ValueError(

@@ -19,7 +19,8 @@ from .problem import Problem
 class Bench:
     """The problem and the tools that all stages of a run share.
 
-    ``flat`` comes with norms; ``tolerance`` is the absolute gap asked for.
+    ``flat`` comes with norms where a stage is to be made; ``tolerance`` is the absolute gap asked
+    for.
     """
 
     source: Problem

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 
@@ -16,13 +17,14 @@ _CHUNK_ENTRIES = 10_000_000
 """Matrix entries between two looks at the clock: less than a tenth of a second."""
 _CHUNK_STEPS = 65_536
 """Iterations whose step sizes are held at a time."""
+_NO_POINTS = (np.zeros(0), np.zeros(0))
 
 
 class Stochastic:
     """A method of the catalogue, from (x, y) on; both may be overwritten."""
 
     def __init__(self, bench: Bench, planned: Plan, x: np.ndarray, y: np.ndarray) -> None:
-        self._bench, self._plan = bench, planned
+        self._bench, self._plan = replace(bench, flat=planned.problem), planned
         self.name = planned.method.name
         self.provable = (self.name, planned.method.sampling) == (SAFE_METHOD, "importance")
         self._watch = Watch(bench.certificate.scale, planned.passes_per_decade)
@@ -58,6 +60,7 @@ class Stochastic:
         return min(longest, _CHUNK_STEPS)
 
     def certify(self) -> Check:
+        self._points = _NO_POINTS  # frees the old ones before there are new ones
         self._points = self._iteration.points()
         return self._bench.certificate.check(*self._points, self._iteration.y)
 
@@ -92,4 +95,5 @@ def stochastic(
 def safe_stage(bench: Bench, batch_size: int) -> Stochastic:
     """The rule that is proved, from the best point of the run so far."""
     method = Method(SAFE_METHOD, sampling="importance")
+    bench = replace(bench, flat=bench.source.flatten())  # norms are not kept for this rare case
     return stochastic(bench, method, batch_size, *bench.best())

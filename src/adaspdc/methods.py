@@ -300,6 +300,8 @@ def plan(
     if method.spec.order == "batch":
         batch_size = 1  # it takes all blocks: the batches only count iterations
     rule, inclusion = method.spec.rule(Setting(problem, source, batch_size, method.step))
+    if inclusion is not None:
+        inclusion.flags.writeable = False  # spares the sampler a copy
     sampler = _sampler(method, problem.count, batch_size, inclusion, random_state)
     weight = getattr(rule, "weight", 1.0 / batch_size)
     return Plan(

@@ -120,7 +120,8 @@ class Importance:
 
         self.n, self.batch_size = _checked_sizes(n, batch_size)
         self._state = _generator_state(random_state)
-        self._table = _checked_probabilities(probabilities, n, self.batch_size)
+        table = _checked_probabilities(probabilities, n, self.batch_size)
+        self._table = table if table.flags.writeable else table.copy()
         if self.batch_size == 1:
             self._table *= n / self._table.sum()
             self._blocks = np.empty(n, dtype=np.uint32)
@@ -307,10 +308,15 @@ def _empty_batches(iterations: int, batch_size: int) -> Batches:
 
 
 def _checked_probabilities(probabilities: ArrayLike | None, n: int, batch_size: int) -> FloatArray:
-    """Return a copy of the probabilities of inclusion; uniform ones stand in for None."""
+    """The probabilities of inclusion, uniform ones for None.
+
+    A copy, except of an array that nobody can write to.
+    """
     if probabilities is None:
         return np.full(n, batch_size / n)
-    result = np.array(probabilities, dtype=np.float64)
+    result = np.asarray(probabilities, dtype=np.float64)
+    if result.flags.writeable or result.base is not None:
+        result = result.copy()
     if result.shape != (n,):
         raise ValueError(f"probabilities must have shape ({n},), got {result.shape}")
     wrong = np.flatnonzero(~((result > 0.0) & (result <= 1.0 + _SUM_TOLERANCE)))
@@ -325,7 +331,7 @@ def _checked_probabilities(probabilities: ArrayLike | None, n: int, batch_size: 
             f"probabilities sum to {total}: probabilities of inclusion sum to the batch size "
             f"{batch_size}; multiply them by batch_size / probabilities.sum()"
         )
-    return np.minimum(result, 1.0, out=result)
+    return np.minimum(result, 1.0) if result.max() > 1.0 else result
 
 
 def _refuse_unequal(name: str, probabilities: ArrayLike | None, n: int, batch_size: int) -> None:

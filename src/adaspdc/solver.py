@@ -226,47 +226,44 @@ class _Run:
 
     def prepare(self, batch_size: int, random_state: Any, warm_start: Any) -> None:
         """Norms, certificate, first stage; kernels compiled."""
-        flat = self._flat = self._source.flatten()
+        flat = self._source.flatten()
+        light = self._flat = flat.without_norms()
         self._batch_size = whole_number("batch_size", batch_size, 1, flat.total)
-        engine = engine_for(flat, self._threads)
-        x, y = self._start(warm_start)
-        certificate = self._certificate = Certificate(flat, engine, engine.loss_at_zero())
-        certificate.move_into_domain(x)
+        engine = engine_for(light, self._threads)
+        certificate = self._certificate = Certificate(light, engine, engine.loss_at_zero())
         self._tolerance = self._limits.tol * certificate.scale
+        seeds = _seeds(random_state)
         self._bench = Bench(
-            self._source,
-            flat,
-            self._threads,
-            engine,
-            certificate,
-            self._tolerance,
-            _seeds(random_state),
+            self._source, light, self._threads, engine, certificate, self._tolerance, seeds
         )
-        self._x, self._y = x.copy(), y.copy()
+        self._warm_start = warm_start
+        x, y = self._start()
         # The stages of "auto" may take long to their first point, and later ones may be worse.
         self._start_is_certified = self._method.name != AUTO
         if warm_start is not None:  # a method need not start from both x and y
-            engine.make_feasible(y)
             certificate.check(x, x, y)
             self._start_is_certified = True
-        self._stage = self._first_stage(x, y)
+        self._stage = self._first_stage(replace(self._bench, flat=flat), x, y)
         self._setup_seconds = self._seconds()
 
-    def _first_stage(self, x: np.ndarray, y: np.ndarray) -> Stage:
+    def _first_stage(self, bench: Bench, x: np.ndarray, y: np.ndarray) -> Stage:
         if self._method.name == AUTO:
-            return Auto(self._bench, self._batch_size, x, y)
+            return Auto(bench, self._batch_size, x, y)
         if self._flat.intercept:
             raise ValueError(
                 f"method {self._method.name!r} cannot leave an intercept unpenalised; use "
                 'method="auto", or append a column of ones to X instead of intercept=True'
             )
-        return stochastic(self._bench, self._method, self._batch_size, x, y)
+        return stochastic(bench, self._method, self._batch_size, x, y)
 
-    def _start(self, warm_start: Any) -> tuple[np.ndarray, np.ndarray]:
-        """Zero, or the warm start."""
-        if warm_start is not None:
-            return self._checked_start(warm_start)
-        return np.zeros(self._flat.size), np.zeros(self._flat.dual_size)
+    def _start(self) -> tuple[np.ndarray, np.ndarray]:
+        """Zero, or the warm start, inside the domains; made anew each time."""
+        x, y = np.zeros(self._flat.size), np.zeros(self._flat.dual_size)
+        if self._warm_start is not None:
+            x, y = self._checked_start(self._warm_start)
+        self._certificate.move_into_domain(x)
+        self._bench.engine.make_feasible(y)
+        return x, y
 
     def _checked_start(self, warm_start: Any) -> tuple[np.ndarray, np.ndarray]:
         intercepts = np.zeros(self._flat.size - self._flat.dimension)
@@ -442,8 +439,8 @@ class _Run:
         known = certificate.y is not None and np.isfinite(certificate.primal)
         if certificate.gap <= self._tolerance or (known and self._start_is_certified):
             return
-        self._bench.engine.make_feasible(self._y)
-        check = certificate.check(self._x, self._x, self._y)
+        x, y = self._start()
+        check = certificate.check(x, x, y)
         if not len(self._history):
             self._record(check)
         elif self._history.gap[-1] != certificate.gap:  # of the best points; the iterate stays
@@ -451,7 +448,7 @@ class _Run:
 
     def _result(self, status: Status) -> Result:
         certificate, flat = self._certificate, self._flat
-        y = certificate.y if certificate.y is not None else self._y
+        y = certificate.y if certificate.y is not None else self._start()[1]
         x, intercepts = certificate.x[: flat.dimension], certificate.x[flat.dimension :]
         return Result(
             x=x.reshape(flat.shape),

@@ -76,10 +76,12 @@ def spdc_nonuniform(
         mean = float(np.mean(coupling / coupling.max()) * coupling.max())
         inclusion = fill(coupling / mean * (alpha / n) + (1.0 - alpha) / n, m)
         bound = max(mean / alpha, float(np.max(coupling / inclusion)) * (m / n))
+        del coupling
         ratio = math.sqrt(n / m)
         # sqrt(n lam m) / n = sqrt(lam) / ratio * (m / n) * ratio**2
         sigma = (0.5 * root_lam / ratio / bound) / inclusion / gamma
-        weight = usable("weight", 1.0 / (n * inclusion))
+        weight = n * inclusion
+        weight = usable("weight", np.divide(1.0, weight, out=weight))
     passes, drag = n / ((1.0 - alpha) * m), ratio * (bound / root_lam)
     steps = _constant(sigma, 0.5 / ratio / root_lam / bound, passes, drag, weight)
     return steps, inclusion

@@ -85,9 +85,12 @@ def spdhg(
         theta = _smallest_theta(pull, pi, step, slowest)
         sigma = pull  # in place from here on: sigma_i = pi_i / (gamma_i theta step pull_i^2)
         sigma *= math.sqrt(theta * step)
-        np.divide(np.sqrt(pi / gamma), sigma, out=sigma)
+        for part in _chunks(n):
+            root = np.sqrt(_part(pi, part) / _part(gamma, part))
+            np.divide(root, sigma[part], out=sigma[part])
         sigma *= sigma
-        weight = 1.0 / (n * pi)
+        weight = n * pi
+        weight = np.divide(1.0, weight, out=weight if pi.ndim else None)
     return ConstantSteps(
         sigma=usable("sigma", sigma),
         tau=usable("tau", step / lam),
