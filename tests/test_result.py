@@ -347,6 +347,10 @@ def test_the_log(problem: ERM, capsys: pytest.CaptureFixture[str]) -> None:
     assert "compiling" in footer[2]
 
 
+def test_a_dual_of_zero_has_no_sign(problem: ERM) -> None:
+    assert not np.signbit(run(problem, max_passes=0).dual)
+
+
 def test_rows_of_the_log_stay_aligned_with_awkward_numbers(
     capsys: pytest.CaptureFixture[str],
 ) -> None:

@@ -99,7 +99,7 @@ class Certificate:
             check = Check(
                 objective=at_x + self._regularizer(x),
                 other=at_other + self._regularizer(other),
-                dual=-conjugate - self._conjugate_at_minus(r, y),
+                dual=0.0 - conjugate - self._conjugate_at_minus(r, y),  # 0, not -0, at y = 0
                 r=r,
             )
         self._keep(check, x, other, y)
