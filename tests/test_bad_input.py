@@ -284,6 +284,13 @@ def test_dtypes_that_are_not_real(use: Callable[..., Any], message: str, dtype: 
         use(dtype)
 
 
+def test_a_block_without_numbers_beside_a_sparse_one_is_named() -> None:
+    """SciPy's error about its own types came through."""
+    for dtype in (object, complex, str):
+        with pytest.raises(TypeError, match="blocks must hold real numbers"):
+            SaddlePoint([sparse.csr_array(X), X.astype(dtype)], losses.Squared(), L2)
+
+
 def test_complex_sparse_data() -> None:
     with pytest.raises(TypeError, match="X must hold real numbers"):
         ridge(sparse.csr_array(X.astype(complex)))
@@ -388,6 +395,16 @@ def test_tall_and_wide_data(method: str, shape: tuple[int, int]) -> None:
 
 
 # ------------------------------------------------------------------------- extreme norms
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_an_infinite_objective_is_not_within_an_infinite_tolerance(method: str) -> None:
+    """Targets whose squares overflow came back as converged, with a gap of infinity."""
+    with pytest.raises(ValueError, match=r"objective at x = 0 is inf.*rescale y"):
+        adaspdc.solve(ridge(y=B * 1e200), method)
+    with np.errstate(over="ignore"):
+        result = run(ridge(y=B * 1e150), method, tol=1e100, max_passes=5)
+    assert np.isfinite(result.gap)
 
 
 @pytest.mark.parametrize("exponent", [-150, -120, -80, -20, -8, 8, 20, 80, 120, 150])

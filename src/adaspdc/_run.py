@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from math import isfinite
+from sys import float_info
 from typing import Any
 
 import numpy as np
@@ -79,7 +81,12 @@ class Run:
         self._batch_size = whole_number("batch_size", batch_size, 1, flat.total)
         engine = engine_for(light, self._threads)
         certificate = self._certificate = Certificate(light, engine, engine.loss_at_zero())
-        self._tolerance = self._limits.tol * certificate.scale
+        if not isfinite(certificate.scale):
+            raise ValueError(
+                f"the objective at x = 0 is {certificate.scale:g}, beyond the range of float64; "
+                "rescale y, e.g. divide it by numpy.abs(y).max()"
+            )
+        self._tolerance = min(self._limits.tol * certificate.scale, float_info.max)
         seeds = seeds_of(random_state)
         self._bench = Bench(
             self._source, light, self._threads, engine, certificate, self._tolerance, seeds

@@ -70,7 +70,7 @@ class Certificate:
             lowest = self._lowest()
             loss = engine.evaluate(lowest, lowest, np.zeros(problem.dual_size))[0]
             at_zero = loss + self._regularizer(lowest)
-        self.scale = max(1e-300, abs(at_zero))
+        self.scale = max(abs(at_zero), 1e-300)  # NaN stays NaN
 
     def _regularizer(self, x: np.ndarray) -> float:
         own = x[: self._problem.dimension]
