@@ -85,20 +85,24 @@ def _as_block(block: Any, i: int) -> Any:
     """One block as a two-dimensional matrix; a vector is a block of one row."""
     from scipy import sparse
 
+    from ._rows import storage_dtype
+
+    name = f"blocks[{i}]"
     if sparse.issparse(block):
+        storage_dtype(block.dtype, "blocks")
         return block.reshape(1, -1) if block.ndim == 1 else block
-    refuse_mask(f"blocks[{i}]", block)
+    refuse_mask(name, block)
     try:
         array = np.asarray(block)
     except ValueError as error:
-        raise ValueError(f"blocks[{i}] must be a (q_i, d) matrix: {error}") from None
+        raise ValueError(f"{name} must be a (q_i, d) matrix: {error}") from None
     if array.ndim == 1:
         array = array[np.newaxis, :]
     if array.ndim != 2:
         raise ValueError(
-            f"blocks[{i}] must be a (q_i, d) matrix; got {array.ndim} dimensions, "
-            f"shape {array.shape}"
+            f"{name} must be a (q_i, d) matrix; got {array.ndim} dimensions, shape {array.shape}"
         )
+    storage_dtype(array.dtype, "blocks")
     return array
 
 

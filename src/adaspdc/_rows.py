@@ -83,7 +83,7 @@ def as_rows(X: Any, name: str = "X") -> Rows:
 
 def _dense_rows(X: Any, name: str) -> Rows:
     values = _as_array(X, name)
-    dtype = _storage_dtype(values.dtype, name)
+    dtype = storage_dtype(values.dtype, name)
     n, d = _checked_shape(values.shape, name)
     values = np.require(values, dtype, ["C", "A"])
     return Rows(n, d, n * d, dtype, False, Dense(_read_only(values)), name)
@@ -120,7 +120,7 @@ def _frame_values(frame: Any, name: str) -> Array:
     return values
 
 
-def _storage_dtype(dtype: np.dtype[Any], name: str) -> np.dtype[Any]:
+def storage_dtype(dtype: np.dtype[Any], name: str) -> np.dtype[Any]:
     """The type the entries are kept in; float32 and float64 stay what they are."""
     if dtype.kind in "biu":
         return np.dtype(np.float64)
@@ -159,7 +159,7 @@ def _checked_shape(shape: tuple[int, ...], name: str) -> tuple[int, int]:
 
 def _sparse_rows(X: Any, name: str) -> Rows:
     n, d = _checked_shape(X.shape, name)
-    dtype = _storage_dtype(X.dtype, name)
+    dtype = storage_dtype(X.dtype, name)
     csr = X if X.format == "csr" else _converted(X, name)
     indices, indptr = _structure(csr.data, csr.indices, csr.indptr, (n, d), name)
     if _has_duplicates(indices, indptr, d):
