@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy import sparse
 
 import adaspdc
 import builders
@@ -405,3 +406,15 @@ def test_a_user_loss_and_regularizer_run_on_what_suits_them() -> None:
     builtin = solve(ERM(X, y, losses.Squared(), regularizers.L2(1e-3)), tol=1e-9)
     assert "Newton" in ours.events[0]
     np.testing.assert_allclose(ours.x, builtin.x, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    "regularizer", [regularizers.ElasticNet(0.01, 1e-3), regularizers.NonNegative(0.01)]
+)
+@pytest.mark.parametrize("loss", [losses.Squared(), losses.Huber(1.0)])
+def test_very_few_rows_of_many_columns_and_corners(
+    loss: losses.Loss, regularizer: regularizers.Regularizer
+) -> None:
+    """A matrix of the rows serves all coordinates only, and there is none for those on a face."""
+    X = sparse.random_array((5, 7000), density=0.002, format="csr", rng=np.random.default_rng(0))
+    assert solve(ERM(X, np.arange(5) % 7 - 3.0, loss, regularizer), tol=1e-9).converged

@@ -131,10 +131,10 @@ class TunedSpdhg:
     # --- the stage ---
 
     def advance(self, passes: float, pause: Callable[[], bool]) -> float:
-        """Whole passes, in chunks between which ``pause`` is asked."""
+        """Visit rows in chunks, between which ``pause`` is asked."""
         flat = self._bench.flat
         done, chunk = 0, max(1, int(_CHUNK_ENTRIES * flat.total / max(1, flat.entries)))
-        wanted = max(1, round(passes)) * flat.count
+        wanted = max(1, round(passes * flat.count))
         while done < wanted and not pause():
             count = min(chunk, flat.count - self._visited, wanted - done)
             self._visit(self._sampler.draw(count)[:, 0])

@@ -94,7 +94,7 @@ class Preconditioner:
         ``free`` says which coordinates are; None for all. ``shift`` is another array whenever it
         changes.
         """
-        renewed = self._renew(at)
+        renewed = self._renew(at, whole=free is None)
         if free is None or self._free is None:
             same = free is self._free
         else:
@@ -116,14 +116,17 @@ class Preconditioner:
             return Diagonal(self._diagonal + self._shift, free)
         return Factors(self._matrices, self._shift, free)
 
-    def _renew(self, at: Expansion) -> bool:
-        """Make the diagonal or the matrices anew if that is due; whether it was."""
+    def _renew(self, at: Expansion, whole: bool) -> bool:
+        """Make the diagonal or the matrices anew if that is due; whether it was.
+
+        ``whole`` says that all coordinates are free.
+        """
         if self._whole and self._walks.quadratic:
             return False
         self._whole = False
         self._curved = self._count_curved(at)
         product, rows = self.product_seconds(), self._rows()
-        if self._few_rows:
+        if whole and self._few_rows:
             return self._renew_by_rows(at)
         seconds = self._seconds(rows)
         if self._gram.d > MOST_COEFFICIENTS or self._idle_seconds + _CHEAP * product < seconds:
