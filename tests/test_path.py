@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy import sparse
 
 import adaspdc
 import builders
@@ -55,3 +56,32 @@ def test_stopping_leaves_out_the_rest() -> None:
 def test_bad_values_are_refused_before_anything_is_solved(lambdas: list[float]) -> None:
     with pytest.raises(ValueError, match="lam"):
         path(builders.erm("squared").problem, lambdas)
+
+
+@pytest.mark.parametrize("loss", ["logistic", "smooth hinge", "multinomial"])
+@pytest.mark.parametrize("n_threads", [1, 2])
+def test_what_is_carried_along_changes_nothing_but_the_time(loss: str, n_threads: int) -> None:
+    """Up and down, the same lam twice, with an intercept: each is the optimum of its own lam."""
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(400, 6)) * 10.0 ** rng.uniform(-1, 1, 6)
+    scores = X @ rng.normal(size=(6, 3)) + rng.normal(size=(400, 3))
+    y = scores.argmax(axis=1) if loss == "multinomial" else np.sign(scores[:, 0])
+    public = builders.LOSSES[loss][0]
+    problem = ERM(X, y, public, regularizers.L2(1.0), intercept=True)
+    lambdas = [1e-3, 1e-5, 1e-3, 1e-1, 1e-6]
+    results = path(problem, lambdas, tol=1e-9, n_threads=n_threads)
+    for lam, result in zip(lambdas, results, strict=True):
+        alone = solve(problem.at_lam(lam), tol=1e-9)
+        assert result.converged
+        assert abs(result.primal - alone.primal) <= 2e-9 * np.log(3.0)
+        assert result.events == alone.events[:1]
+
+
+def test_a_path_of_text_carries_the_balance_along() -> None:
+    rng = np.random.default_rng(3)
+    X = sparse.random_array((300, 7000), density=0.004, format="csr", rng=rng)
+    y = np.where(rng.random(300) < 0.5, 1, -1)
+    problem = ERM(X, y, losses.SmoothHinge(), regularizers.L2(1))
+    results = path(problem, [1e-1, 1e-2, 1e-3], tol=1e-8)
+    assert all(result.converged for result in results)
+    assert results[-1].events[0].startswith("SPDHG with steps by column")

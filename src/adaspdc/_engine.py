@@ -121,8 +121,9 @@ class Compiled:
         from ._kernels import sweep
 
         problem = self._problem
-        scratch = np.zeros(2 * problem.width)
-        self._wrap(sweep.feasible_start)(problem.blocks, problem.loss, y, scratch)
+        scratch, common = np.zeros(2 * problem.width), (problem.blocks, problem.loss, y)
+        if not (problem.scalar and self._wrap(sweep.rows_feasible)(*common)):
+            self._wrap(sweep.feasible_start)(*common, scratch)
         if problem.idle.size:
             idle = problem.idle.astype(np.uint32)
             self._wrap(sweep.answers_at_zero)(problem.blocks, problem.loss, idle, y, scratch)

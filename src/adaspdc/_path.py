@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable
 from typing import Any
 
+from ._arguments import whole_number
+from ._stage import Carried
+from ._threads import Threads
 from .problem import ERM, SaddlePoint
-from .result import Result
-from .solver import solve
+from .result import ConvergenceWarning, Result
+from .solver import solve_quietly
 
 
 def path(problem: ERM | SaddlePoint, lambdas: Iterable[float], **options: Any) -> list[Result]:
@@ -45,8 +49,14 @@ def path(problem: ERM | SaddlePoint, lambdas: Iterable[float], **options: Any) -
     problems = [problem.at_lam(value) for value in values]
     found: dict[int, Result] = {}
     start = options.pop("warm_start", None)
-    for k in sorted(range(len(values)), key=lambda k: -values[k]):
-        found[k] = start = solve(problems[k], warm_start=start, **options)
-        if start.status == "stopped":
-            break
+    size = whole_number("n_threads", options.get("n_threads", 1), 1)
+    with Threads(size) as threads:
+        carried = Carried(threads)
+        for k in sorted(range(len(values)), key=lambda k: -values[k]):
+            result = solve_quietly(problems[k], warm_start=start, carried=carried, **options)
+            if not result.converged:
+                warnings.warn(result.message, ConvergenceWarning, stacklevel=2)
+            found[k] = start = result
+            if result.status == "stopped":
+                break
     return [found[k] for k in sorted(found)]

@@ -18,7 +18,7 @@ from ._flat import FlatProblem
 from ._interrupt import Interrupt
 from ._report import Report
 from ._settings import Limits, seeds_of
-from ._stage import Bench, Stage
+from ._stage import Bench, Carried, Stage
 from ._start import checked_start
 from ._stochastic import safe_stage, stochastic
 from ._threads import Threads
@@ -61,8 +61,9 @@ class Run:
         report: Report,
         callback: Callback | None,
         clock: Clock,
+        carried: Carried | None = None,
     ) -> None:
-        self._clock = clock
+        self._clock, self._carried = clock, carried
         self._source, self._method, self._limits = source, method, limits
         self._threads, self._interrupt = threads, interrupt
         self._report, self._callback = report, callback
@@ -76,11 +77,13 @@ class Run:
 
     def prepare(self, batch_size: int, random_state: Any, warm_start: Any) -> None:
         """Norms, certificate, first stage; kernels compiled."""
-        flat = self._source.flatten()
+        carried = self._carried
+        flat = self._source.flatten() if carried is None else carried.flat_of(self._source)
         light = self._flat = flat.without_norms()
         self._batch_size = whole_number("batch_size", batch_size, 1, flat.total)
         engine = engine_for(light, self._threads)
-        certificate = self._certificate = Certificate(light, engine, engine.loss_at_zero())
+        at_zero = engine.loss_at_zero() if carried is None else carried.loss_at_zero(engine)
+        certificate = self._certificate = Certificate(light, engine, at_zero)
         if not isfinite(certificate.scale):
             raise ValueError(
                 f"the objective at x = 0 is {certificate.scale:g}, beyond the range of float64; "
@@ -89,13 +92,14 @@ class Run:
         self._tolerance = min(self._limits.tol * certificate.scale, float_info.max)
         seeds = seeds_of(random_state)
         self._bench = Bench(
-            self._source, light, self._threads, engine, certificate, self._tolerance, seeds
+            self._source, light, self._threads, engine, certificate, self._tolerance, seeds, carried
         )
         self._warm_start = warm_start
         x, y = self._start()
         # The stages of "auto" may take long to their first point, and later ones may be worse.
         self._start_is_certified = self._method.name != AUTO
-        if warm_start is not None:  # a method need not start from both x and y
+        going_on = carried is not None and carried.newton is not None  # and certifies its start
+        if warm_start is not None and not going_on:  # a method need not start from both x and y
             certificate.check(x, x, y)
             self._start_is_certified = True
         self._stage = self._first_stage(replace(self._bench, flat=flat), x, y)

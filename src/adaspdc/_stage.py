@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -13,6 +13,39 @@ from ._flat import FlatProblem
 from ._threads import Threads
 from .certificate import Certificate, Check
 from .problem import Problem
+
+
+@dataclass
+class Carried:
+    """What a solve leaves for the next one of the same data, loss and weights with another lam.
+
+    ``flat`` comes with norms; ``newton`` is Newton's method at its last iterate, with margins and
+    Hessian, and ``balance`` the logarithm of the balance that SPDHG has found.
+    """
+
+    threads: Threads
+    flat: FlatProblem | None = None
+    at_zero: float | None = None
+    newton: Any = None
+    balance: float = 0.0
+
+    def flat_of(self, source: Problem) -> FlatProblem:
+        """``source.flatten()``, at most once."""
+        if self.flat is None:
+            self.flat = source.flatten()
+        else:
+            outputs = int(self.flat.blocks.outputs)
+            kernel = source.regularizer.kernel(self.flat.dimension // outputs, outputs)
+            self.flat = replace(
+                self.flat, regularizer=source.regularizer, regularizer_kernel=kernel
+            )
+        return self.flat
+
+    def loss_at_zero(self, engine: Engine) -> float:
+        """``engine.loss_at_zero()``, at most once."""
+        if self.at_zero is None:
+            self.at_zero = engine.loss_at_zero()
+        return self.at_zero
 
 
 @dataclass(frozen=True)
@@ -30,6 +63,7 @@ class Bench:
     certificate: Certificate
     tolerance: float
     seeds: Any
+    carried: Carried | None = None
 
     def best(self) -> tuple[np.ndarray, np.ndarray]:
         """Copies of the best certified x, and of the best y (zero where there is none yet)."""

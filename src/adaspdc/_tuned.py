@@ -93,7 +93,8 @@ class TunedSpdhg:
         self._eso = np.maximum(self._eso, 1e-30 * max(float(self._eso.max()), 1e-270))
         self._gamma = gamma
         self._chance = spdhg_probabilities(self._eso, gamma, flat.lam, uniform_share=_UNIFORM)
-        self._log_balance = 0.0
+        carried = self._bench.carried
+        self._log_balance = 0.0 if carried is None else carried.balance
 
     def _choose_steps(self) -> None:
         self._balance_in_use = self._log_balance
@@ -124,6 +125,8 @@ class TunedSpdhg:
         if 0.0 < far_x < np.inf and 0.0 < far_y < np.inf:
             wanted = float(np.clip(0.5 * log(far_y / far_x), -_FARTHEST, _FARTHEST))
             self._log_balance += wanted * _DAMPING / (1.0 + (self._age + 1) / _COOLING)
+            if self._bench.carried is not None:
+                self._bench.carried.balance = self._log_balance
             if abs(self._log_balance - self._balance_in_use) > _MOVED:
                 self._choose_steps()
         self._age += 1

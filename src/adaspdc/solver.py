@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from ._settings import (
     checked_problem,
     checked_verbosity,
 )
+from ._stage import Carried
 from ._threads import Threads
 from .methods import AUTO, Method
 from .problem import Problem
@@ -126,10 +128,12 @@ def solve_quietly(
     callback: Callback | None = None,
     verbose: int = 0,
     check_every: float | None = None,
+    carried: Carried | None = None,
 ) -> Result:
     """`solve` without its warning, for callers that warn in their own words.
 
-    Filtering the warning instead would be wrong: filters are shared by all threads.
+    Filtering the warning instead would be wrong: filters are shared by all threads. What is
+    ``carried`` from solve to solve holds the threads, and outlives them.
     """
     chosen = checked_method(method)
     checked_problem(problem)
@@ -137,10 +141,11 @@ def solve_quietly(
         max_passes = _PASSES_OF_AUTO if chosen.name == AUTO else _PASSES
     limits = checked_limits(tol, max_passes, max_seconds, check_every)
     threads = whole_number("n_threads", n_threads, 1)
+    own = Threads(threads) if carried is None else nullcontext(carried.threads)
     report = Report(checked_verbosity(verbose))
     callback = checked_callback(callback)
     clock = Clock()
-    with clock.compiling(), Interrupt() as interrupt, Threads(threads) as team:
-        run = _Run(problem, chosen, limits, team, interrupt, report, callback, clock)
+    with clock.compiling(), Interrupt() as interrupt, own as team:
+        run = _Run(problem, chosen, limits, team, interrupt, report, callback, clock, carried)
         run.prepare(batch_size, random_state, warm_start)
         return run.go()

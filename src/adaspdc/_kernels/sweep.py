@@ -224,6 +224,12 @@ def answer_at_zero(blocks, loss, block, y, scratch):
 
 
 @jit
+def rows_feasible(blocks, loss, y):
+    """Whether the duals of all rows, each a block of one coordinate, are inside the domain."""
+    return np.isfinite(conjugate_span(blocks, loss, y, _ZERO, np.uint64(y.size)))
+
+
+@jit
 def feasible_start(blocks, loss, y, scratch):
     """Give every block whose present dual value is outside the domain the answer to z = 0."""
     total = np.uint64(y.size) // blocks.outputs

@@ -15,6 +15,7 @@ see ``_intercept.py``.
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import log
 
 import numpy as np
 
@@ -69,6 +70,7 @@ class SmoothNewton:
         self._preconditioner = Preconditioner(self.walks, machine, rng)
         self._samples = []
         self._short_steps, self._careful = 0, False
+        self._last: tuple[float, np.ndarray, np.ndarray] | None = None
         if self._may_sample(x):
             self._samples = nested_samples(problem.total, problem.size, rng)
         self._begin_level()
@@ -281,6 +283,37 @@ class SmoothNewton:
         enough = lam <= 1.5 * self._target.lam
         self.term = self._target if enough else self._target.at_lam(lam)
         self.value += self.term.value(self.x)
+
+    def go_on_with(self, term: Term) -> None:
+        """Solve for another lam from here on, with all rows."""
+        self._samples = []
+        if self.sampling:
+            self._begin_level()
+        self._past_passes, self.walks.passes = 0.0, 0.0
+        self.primal, self.dual = np.inf, -np.inf
+        self.stuck, self._fails = False, 0
+        self._short_steps, self._careful = 0, False
+        before, self._target = self._target.lam, term
+        self._change_lam(term.lam)
+        self._foresee(log(before), log(term.lam))
+
+    def _foresee(self, here: float, there: float) -> None:
+        """Go where x moves if it goes on as it did from the last lam to this one, if that is lower.
+
+        The margins are as linear in x as ever. ``here`` and ``there`` are logarithms of lam.
+        """
+        last, self._last = self._last, (here, self.x.copy(), self.z.copy())
+        if last is None or here in (last[0], there) or not self.term.smooth:
+            return
+        ahead = (there - here) / (here - last[0])
+        self._dz[:] = self.z - last[2]
+        x = self.x + ahead * (self.x - last[1])
+        loss, _, _ = self.walks.expand(self.z, self._dz, ahead, self._next)
+        value = loss + self.term.value(x)
+        if value < self.value:
+            self.x[:] = x
+            self.z += ahead * self._dz
+            self._at, self._next, self.value = self._next, self._at, value
 
     def _no_progress(self) -> None:
         """The search found nothing better: go on with all rows, or give up."""

@@ -32,7 +32,15 @@ class NewtonStage:
         term = term_of(problem)
         assert term is not None
         kind = SmoothNewton if term.smooth else FaceNewton
-        self._newton = kind(problem, bench.threads, Machine(), rng, term, x)
+        carried = bench.carried
+        self._newton: SmoothNewton
+        if carried is not None and carried.newton is not None:
+            self._newton = carried.newton
+            self._newton.go_on_with(term)
+        else:
+            self._newton = kind(problem, bench.threads, Machine(), rng, term, x)
+        if carried is not None:
+            carried.newton = self._newton
         self._begun = False
         self._refusals = 0
         self._mark, self._since = np.inf, 0
