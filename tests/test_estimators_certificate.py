@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy import sparse
-from sklearn.datasets import load_diabetes, load_svmlight_file, make_classification
+from sklearn.datasets import load_diabetes, load_iris, load_svmlight_file, make_classification
+from sklearn.linear_model import HuberRegressor, LogisticRegression
 
 import adaspdc
 from adaspdc import ConvergenceWarning, Status, losses
@@ -159,7 +160,10 @@ def test_warm_start_goes_on() -> None:
     ("name", "options", "message"),
     [
         ("LogisticRegression", {"C": 0.0}, "'C' parameter of LogisticRegression.*greater than 0"),
-        ("LogisticRegression", {"C": np.inf}, "'C'.*finite"),
+        ("LogisticRegression", {"C": np.nan}, "'C'.*greater than 0"),
+        ("LogisticRegressionCV", {"Cs": [np.inf]}, "'Cs'"),
+        ("LinearSVC", {"C": np.inf}, "'C'.*finite"),
+        ("LinearSVR", {"loss": "squared"}, "'loss'.*squared_epsilon_insensitive"),
         ("LogisticRegression", {"l1_ratio": 2.0}, "'l1_ratio'.*at most 1"),
         ("LogisticRegression", {"tol": -1.0}, "'tol'"),
         ("LogisticRegression", {"solver": "lbfgs"}, "'solver'.*'auto' or one of.*'lbfgs'"),
@@ -173,7 +177,7 @@ def test_warm_start_goes_on() -> None:
         ("LogisticRegressionCV", {"l1_ratios": [3.0]}, "'l1_ratios'"),
         ("QuantileRegressor", {"quantile": 1.0}, "'quantile'.*between"),
         ("QuantileRegressor", {"quantile": [0.5, "a"]}, "'quantile'"),
-        ("HuberRegressor", {"alpha": 0.0}, "'alpha'.*greater than 0"),
+        ("HuberRegressor", {"alpha": -1.0}, "'alpha'.*at least 0"),
         ("HuberRegressor", {"epsilon": 0.5}, "'epsilon'.*at least 1"),
         ("Ridge", {"alpha": [1.0, 2.0]}, "'alpha'"),
     ],
@@ -184,6 +188,85 @@ def test_errors_name_parameter_value_and_remedy(
     X, y = make_classification(40, 4, random_state=0)
     with pytest.raises((ValueError, TypeError), match=message):
         getattr(adaspdc, name)(**options).fit(X, y)
+
+
+# --- no penalty at all ---
+
+
+@pytest.mark.parametrize("intercept", [True, False])
+@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("n", [400, 6000])
+def test_logistic_regression_without_a_penalty(n: int, classes: int, intercept: bool) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((n, 60 if n > 1000 else 6))
+    y = np.digitize(X[:, 0] + rng.logistic(size=n), [0.0] if classes == 2 else [-1.0, 1.0])
+    options: dict[str, Any] = {"C": np.inf, "fit_intercept": intercept}
+    ours = adaspdc.LogisticRegression(tol=1e-12, **options).fit(X, y)
+    theirs = LogisticRegression(tol=1e-10, max_iter=10_000, **options).fit(X, y)
+    assert ours.result_.converged
+    assert ours.dual_gap_ <= 1e-12
+    np.testing.assert_allclose(ours.coef_, theirs.coef_, atol=1e-5)
+    np.testing.assert_allclose(ours.intercept_, theirs.intercept_, atol=1e-5)
+    weight = rng.integers(0, 3, n)
+    weighted = adaspdc.LogisticRegression(**options).fit(X, y, weight)
+    repeated = adaspdc.LogisticRegression(**options)
+    repeated.fit(sparse.csr_array(np.repeat(X, weight, axis=0)), np.repeat(y, weight))
+    np.testing.assert_allclose(weighted.coef_, repeated.coef_, atol=1e-8)
+
+
+def quasi_separable() -> tuple[np.ndarray, np.ndarray]:
+    """The second half of the rows is decided by chance, the first by the first column."""
+    rng = np.random.default_rng(0)
+    X = np.column_stack([np.repeat([1.0, 0.0], 50), rng.standard_normal(100)])
+    return X, np.concatenate([np.ones(50), rng.integers(0, 2, 50)])
+
+
+@pytest.mark.parametrize(
+    ("data", "separated"),
+    [
+        (lambda: make_classification(60, 200, random_state=0), "60 of 60"),
+        (lambda: make_classification(60, 2000, random_state=0), "60 of 60"),
+        (lambda: load_iris(return_X_y=True), "150 of 150"),  # two of three classes are not
+        (quasi_separable, "50 of 100"),
+    ],
+    ids=["wide", "very wide", "iris", "partly"],
+)
+def test_separable_classes_are_told(data: Any, separated: str) -> None:
+    X, y = data()
+    with pytest.warns(ConvergenceWarning, match=f"separated.* push {separated} rows"):
+        model = adaspdc.LogisticRegression(C=np.inf).fit(X, y)
+    assert model.dual_gap_ <= model.result_.tol
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        closer = adaspdc.LogisticRegression(C=1e8, tol=1e-10).fit(X, y)
+    loss = -closer.predict_log_proba(X)[np.arange(len(y)), np.unique(y, return_inverse=True)[1]]
+    assert loss.mean() >= model.result_.dual - 1e-9
+    rest = adaspdc.LogisticRegression(C=10.0).fit(X, y)
+    assert np.linalg.norm(rest.coef_) < np.linalg.norm(model.coef_)
+
+
+def test_no_penalty_where_nothing_bounds_the_optimum() -> None:
+    rng = np.random.default_rng(0)
+    X = sparse.random_array((6000, 1600), density=0.02, rng=rng, format="csr")
+    with pytest.warns(ConvergenceWarning, match=r"little bounds.*without a penalty.*finite C"):
+        model = adaspdc.LogisticRegression(C=np.inf).fit(X, rng.integers(0, 2, 6000))
+    assert not model.result_.converged
+    assert model.result_.dual >= 0.0
+
+
+@pytest.mark.parametrize("intercept", [True, False])
+@pytest.mark.parametrize(("n", "d"), [(200, 5), (3000, 120)])
+def test_huber_regression_without_a_penalty(n: int, d: int, intercept: bool) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((n, d))
+    y = X @ rng.standard_normal(d) + 1.0 + rng.standard_t(2, n)
+    ours = adaspdc.HuberRegressor(alpha=0.0, fit_intercept=intercept, tol=1e-9).fit(X, y)
+    theirs = HuberRegressor(alpha=0.0, fit_intercept=intercept, tol=1e-9, max_iter=10_000)
+    theirs.fit(X, y)
+    assert ours.result_.converged
+    np.testing.assert_allclose(ours.coef_, theirs.coef_, atol=1e-4)
+    assert ours.scale_ == pytest.approx(theirs.scale_, rel=1e-4)
+    assert ours.result_.dual <= ours.result_.primal + 1e-12
 
 
 def test_named_solvers_reach_the_same_model() -> None:

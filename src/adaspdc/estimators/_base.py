@@ -23,16 +23,23 @@ _TYPES = (np.float64, np.float32)
 
 
 def number(
-    owner: object, name: str, low: float, *, zero: bool = True, high: float = np.inf
+    owner: object,
+    name: str,
+    low: float,
+    *,
+    zero: bool = True,
+    high: float = np.inf,
+    infinite: bool = False,
 ) -> float:
-    """A parameter as a finite float above ``low`` (or equal to it, with ``zero``)."""
+    """A parameter as a float above ``low`` (or equal to it, with ``zero``)."""
     value = getattr(owner, name)
-    good = is_real(value) and np.isfinite(value) and low <= value <= high
+    good = is_real(value) and (np.isfinite(value) or infinite) and low <= value <= high
     if not good or (value == low and not zero):
         bound = f"{'at least' if zero else 'greater than'} {low:g}"
         bound += f" and at most {high:g}" if high < np.inf else ""
+        kind = "number" if infinite else "finite number"
         raise ValueError(
-            f"The {name!r} parameter of {type(owner).__name__} must be a finite number {bound}. "
+            f"The {name!r} parameter of {type(owner).__name__} must be a {kind} {bound}. "
             f"Got {value!r} instead."
         )
     return float(value)
@@ -140,17 +147,23 @@ class LinearEstimator(BaseEstimator):
         self.dual_gap_ = results[0].gap if single else np.array([r.gap for r in results])
         self.n_iter_ = max(1, ceil(max(r.passes for r in results)))
         self.dual_coef_ = solutions[0].y if single else np.column_stack([s.y for s in solutions])
-        for result in results:
-            if not result.converged:
-                text = result.message.replace("max_passes", "max_iter")
-                remedy = "Raise max_iter, loosen tol, or scale the features."
-                if not np.isfinite(result.gap):
-                    remedy = "Nothing bounds the optimum without a penalty here: take a small one."
-                warnings.warn(
-                    f"{type(self).__name__} ended above its tolerance: {text}. {remedy}",
-                    ConvergenceWarning,
-                    stacklevel=3,
-                )
+        for solution in solutions:
+            text = self._complaint(solution)
+            if text:
+                name = type(self).__name__
+                warnings.warn(f"{name} {text}.", ConvergenceWarning, stacklevel=3)
+
+    @staticmethod
+    def _complaint(solution: Solution) -> str:
+        """What is wrong with a solution, and the remedy."""
+        result, remark = solution.result, solution.remark
+        if result.converged:
+            return remark
+        text = result.message.replace("max_passes", "max_iter")
+        remedy = remark or "raise max_iter, loosen tol, or scale the features"
+        if not np.isfinite(result.gap):
+            remedy = "nothing bounds the optimum without a penalty here: take a small one"
+        return f"ended above its tolerance: {text}; {remedy}"
 
     # --- predicting ---
 

@@ -1,8 +1,9 @@
 """Lower and upper bound on the optimum of a task: its own loss and penalty, nothing rounded.
 
 A dual point y is feasible if ``sum_i m_i y_i = 0`` (where there is an intercept) and, with
-``r = sum_i m_i a_i y_i``, if ``|r_j| <= l1`` where lam = 0. Points that nearly are get repaired:
-the domain of every conjugate with a corner is convex and holds 0, so shrinking y stays inside.
+``r = sum_i m_i a_i y_i``, if ``|r_j| <= l1`` where lam = 0; up to rounding, without any penalty.
+Points that nearly are get repaired: the domain of every conjugate with a corner is convex and holds
+0, so shrinking y stays inside.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..losses import SmoothPinball
-from ._task import Array, EpsilonInsensitive, Penalty, Pinball, Task
+from ._task import Array, EpsilonInsensitive, Penalty, Pinball, Task, times_transposed
 
 _LARGEST_GRAM = 2000
 """Features up to which a dual point can be made orthogonal to all columns."""
@@ -74,7 +75,8 @@ def repaired(task: Task, y: Array) -> Array | None:
     if not isinstance(penalty, Penalty) or penalty.lam > 0.0:
         return _balanced(task, y) if task.intercept else y
     if penalty.l1 == 0.0:
-        return _orthogonal(task, y)
+        classes = task.loss.kind in ("binary", "multiclass")
+        return _stationary(task, y) if classes else _orthogonal(task, y)
     if task.intercept:
         balanced = _balanced(task, y)
         if balanced is None:
@@ -119,6 +121,21 @@ def _balanced_outputs(task: Task, y: Array) -> Array | None:
     return probability
 
 
+_ROUNDING = 1e-12
+"""Of a sum over the rows, relative to what Cauchy and Schwarz allow it to be."""
+
+
+def _stationary(task: Task, y: Array) -> Array:
+    """Without any penalty: y where it is orthogonal to every column, else zero, which always is."""
+    square = times_transposed(task.X * task.X, task.share)
+    size = np.sqrt(np.multiply.outer(square, task.share @ (y * y)))
+    good = bool((np.abs(task.pull(y)) <= _ROUNDING * size).all())
+    if task.intercept:
+        total, most = np.abs(task.share @ y), np.sqrt(task.share @ (y * y))
+        good &= bool((total <= _ROUNDING * most).all())
+    return y if good else np.zeros_like(y)
+
+
 def _orthogonal(task: Task, y: Array) -> Array | None:
     """Without any penalty: y orthogonal to every column, shrunk back into the domain."""
     if task.d > _LARGEST_GRAM or task.loss.kind not in ("regression", "multioutput"):
@@ -132,22 +149,10 @@ def _orthogonal(task: Task, y: Array) -> Array | None:
 def projection(task: Task, y: Array) -> Array:
     """The part of y in the span of the columns (and of the constant), in the inner product m."""
     mean = task.share @ y if task.intercept else 0.0
-    centre = task.pull(np.ones(task.n)) if task.intercept else np.zeros(task.d)
-    gram = weighted_gram(task) - np.outer(centre, centre)
+    centre, inverse = task.span
     right = task.pull(y) - (np.multiply.outer(centre, mean) if task.intercept else 0.0)
-    solution = np.linalg.lstsq(gram, right, rcond=1e-14)[0]
+    solution = inverse @ right
     return task.scores(solution, mean - centre @ solution)
-
-
-def weighted_gram(task: Task) -> Array:
-    """``sum_i m_i a_i a_i^T``."""
-    X, total = task.X, np.zeros((task.d, task.d))
-    size = max(1, (1 << 22) // task.d)
-    for a in range(0, task.n, size):
-        block = X[a : a + size]
-        block = (block.toarray() if hasattr(block, "toarray") else block).astype(np.float64)
-        total += block.T @ (block * task.share[a : a + size, None])
-    return total
 
 
 def _outside(task: Task, y: Array) -> float:

@@ -12,7 +12,8 @@ function, whose zero is looked for. The dual of the whole is
     max_u  - sum_i m_i t_i u_i - |sum_i m_i a_i u_i|^2 / (4 strength)
 
 over |u_i| <= 2 epsilon, sum_i m_i u_i^2 <= 4 and, where there is an intercept,
-sum_i m_i u_i = 0: any u can be shrunk into that, so every fit bounds the whole problem.
+sum_i m_i u_i = 0 (where strength = 0, also sum_i m_i a_i u_i = 0): any u can be shrunk into that,
+so every fit bounds the whole problem.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ import numpy as np
 from ..losses import Huber
 from ..result import Status
 from ._bounds import Bounds, repaired
+from ._continuation import minimise_by_stages
 from ._newton import is_small
 from ._solve import Options, Solution, as_solution, minimise_smooth
 from ._task import Array, Penalty, Task
@@ -42,6 +44,8 @@ class Concomitant:
 
     def __init__(self, task: Task, epsilon: float, strength: float, options: Options) -> None:
         self.task, self.epsilon, self.strength, self.options = task, epsilon, strength, options
+        if strength == 0.0:
+            _ = task.span  # every scale needs it, and inherits it
         self.begun, self.passes, self.stopped = perf_counter(), 0.0, False
         spread = self._best_scale(task.target)
         self.at_zero = max(1e-300, self._value(task.target, spread))
@@ -112,7 +116,8 @@ class Concomitant:
         """Solve for one sigma; returns the slope there."""
         sigma = exp(log_sigma)
         task = self._at(sigma)
-        found = minimise_smooth(task, replace(self.options, tol=0.1 * self.options.tol), start)
+        minimise = minimise_smooth if self.strength > 0.0 else minimise_by_stages
+        found = minimise(task, replace(self.options, tol=0.1 * self.options.tol), start)
         self.passes += found.result.passes
         self.stopped = found.result.status is Status.STOPPED
         residual = task.scores(found.x, found.b) - task.target
@@ -128,7 +133,9 @@ class Concomitant:
         u *= 2.0 / sigma_of_fit
         u /= max(1.0, float(0.25 * self.task.share @ (u * u)) ** 0.5)
         r = self.task.pull(u)
-        dual = -float((self.task.share * self.task.target) @ u) - float(r @ r) / 4.0 / self.strength
+        dual = -float((self.task.share * self.task.target) @ u)
+        if self.strength > 0.0:  # without a penalty r is zero
+            dual -= float(r @ r) / 4.0 / self.strength
         if dual > self.dual:
             self.dual, self.y = dual, u
 

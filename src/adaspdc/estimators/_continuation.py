@@ -17,7 +17,7 @@ import numpy as np
 from ..losses import Loss
 from ..result import Status
 from ._bounds import Bounds
-from ._newton import is_cornered, is_small, newton
+from ._newton import is_cornered, is_small, is_unpenalised, newton
 from ._solve import Options, Solution, as_solution, by_newton, minimise_smooth, scale_of
 from ._task import Array, Corner, Penalty, Pinball, Task
 
@@ -92,7 +92,8 @@ class _Continuation:
         )
 
     def _suits_newton(self) -> bool:
-        return self.options.method == "auto" and (is_small(self.task) or is_cornered(self.task))
+        suits = is_small(self.task) or is_cornered(self.task) or is_unpenalised(self.task)
+        return self.options.method == "auto" and suits
 
     def _stage(self, start: Solution | None, lam: float) -> Solution:
         task = self._rounded(self.gamma, lam)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
@@ -13,22 +13,28 @@ _SWEEPS = 5
 _ROUNDS = 60
 _STILL = 1e-14
 """A sweep that moves coefficients by less than the root of this, relatively, moves none."""
-_JITTER = 1e-13
-"""Added to a Hessian of unit diagonal: a common shift of all classes leaves it singular."""
+_JITTERS = (1e-13, 1e-12, 1e-11)
+"""Added to a Hessian of unit diagonal, which a common shift of all classes leaves singular: the
+first that outweighs rounding."""
 
 
 def solved(matrix: Array, right: Array) -> Array:
     """``matrix^-1 right`` with what no row and no penalty determines left where it is."""
-    if not right.size:
-        return right
+    return solver_of(matrix)(right) if right.size else right
+
+
+def solver_of(matrix: Array) -> Callable[[Array], Array]:
+    """`solved` for one matrix and several right sides."""
     scale = 1.0 / np.sqrt(np.maximum(np.diag(matrix), 1e-300))
     scaled = matrix * scale * scale[:, None]
-    scaled[np.diag_indices_from(scaled)] += _JITTER
-    try:
-        factor = cho_factor(scaled, lower=True, check_finite=False)
-    except LinAlgError:
-        return np.linalg.lstsq(matrix, right, rcond=1e-13)[0]
-    return scale * cho_solve(factor, scale * right, check_finite=False)
+    for jitter in _JITTERS:
+        scaled[np.diag_indices_from(scaled)] += jitter
+        try:
+            factor = cho_factor(scaled, lower=True, check_finite=False)
+        except LinAlgError:
+            continue
+        return lambda right: scale * cho_solve(factor, scale * right, check_finite=False)
+    return lambda right: np.linalg.lstsq(matrix, right, rcond=1e-13)[0]
 
 
 class CornerModel:

@@ -29,7 +29,7 @@ class HuberRegressor(LinearRegressor):
     epsilon : float
         Errors beyond this many sigma count as outliers; at least 1.
     alpha : float
-        Strength of the penalty, positive.
+        Strength of the penalty. Zero is allowed for up to 2000 features.
     tol : float
         Relative duality gap: the fit is done when the gap is at most tol times the objective of
         the best constant (of zero, without an intercept).
@@ -106,7 +106,7 @@ class HuberRegressor(LinearRegressor):
         -------
         self
         """
-        epsilon, alpha = number(self, "epsilon", 1.0), number(self, "alpha", 0.0, zero=False)
+        epsilon, alpha = number(self, "epsilon", 1.0), number(self, "alpha", 0.0)
         options = self._options()
         X, y = self._checked_data(X, y, y_numeric=True)
         weight = self._checked_weight(sample_weight, X.shape[0])

@@ -26,7 +26,8 @@ class LogisticRegression(LinearClassifier):
     Parameters
     ----------
     C : float
-        Inverse strength of the penalty, finite.
+        Inverse strength of the penalty; infinity for none. Where the classes can then be separated,
+        no coefficients attain the infimum, and a `ConvergenceWarning` says so.
     l1_ratio : float
         0 for L2 (the default), 1 for L1, between them the elastic net. At 1 the objective has no
         strong convexity; a shrinking L2 term takes its place, and the certificate is the one of the
@@ -114,7 +115,7 @@ class LogisticRegression(LinearClassifier):
         -------
         self
         """
-        C = number(self, "C", 0.0, zero=False)
+        C = number(self, "C", 0.0, zero=False, infinite=True)
         ratio = number(self, "l1_ratio", 0.0, high=1.0)
         options = self._options()
         X, y = self._checked_data(X, y)
@@ -126,6 +127,8 @@ class LogisticRegression(LinearClassifier):
         self.coef_, self.intercept_ = stacked([solution], flat=False)
         if task.vector:  # a common shift of all classes changes nothing: the mean is taken as zero
             self.intercept_ -= self.intercept_.mean()
+            if np.inf == C:
+                self.coef_ -= self.coef_.mean(axis=0)
         self._keep([solution])
         return self
 

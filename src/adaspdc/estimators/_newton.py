@@ -6,7 +6,7 @@ the rows, or on whether a row was given twice or with weight 2. Corners of the s
 and of the penalty are handled as a semismooth method does: the piece at hand is taken as smooth.
 
 Coefficients that are zero and want to stay so take no part in a step, and of the others at most
-`_WIDEST` do, those with the largest gradients: with an L1 term, or bounds, that is enough for
+`WIDEST` do, those with the largest gradients: with an L1 term, or bounds, that is enough for
 problems of any width, even without the L2 term that the solver needs.
 """
 
@@ -25,8 +25,8 @@ from ._task import Array, Penalty, Task, times, times_transposed
 
 _MOST_UNKNOWNS = 300
 _MOST_WORK = 2e7
-_MOST_STEPS = 100
-_WIDEST = 1500
+MOST_STEPS = 100
+WIDEST = 1500
 """Coefficients that move in one step, at most."""
 _HALVINGS = 40
 _STRAIGHT = 1e-2
@@ -59,6 +59,12 @@ def is_cornered(task: Task) -> bool:
     return is_known(task) and isinstance(penalty, Penalty) and (penalty.l1 > 0 or penalty.positive)
 
 
+def is_unpenalised(task: Task) -> bool:
+    """Whether there is no penalty at all, and few enough unknowns to move them all in one step."""
+    narrow = (task.d + task.intercept) * task.n_outputs <= WIDEST
+    return narrow and is_known(task) and task.penalty == Penalty(0.0)
+
+
 @dataclass
 class Point:
     """Where Newton's method ended, after how many steps (each one pass over the rows)."""
@@ -70,7 +76,9 @@ class Point:
 
 
 @dataclass
-class _State:
+class State:
+    """What is known at a point."""
+
     value: float
     z: Array
     slope: Array
@@ -78,7 +86,9 @@ class _State:
     """Gradient of loss and L2 term, shape (unknowns, outputs)."""
 
 
-class _Newton:
+class Newton:
+    """The problem in coefficients and intercept as one array of shape (unknowns, outputs)."""
+
     def __init__(self, task: Task, lam: float) -> None:
         self.task, self.outputs = task, task.n_outputs
         self.width = task.d + task.intercept
@@ -96,24 +106,29 @@ class _Newton:
         return z + w[self.task.d] if self.task.intercept else z
 
     def objective(self, w: Array) -> tuple[float, Array]:
+        """The objective, and the scores."""
         z = self.scores(w)
         loss = self.task.mean_loss(z if self.task.vector else z[:, 0])
         return loss + float(np.sum(0.5 * self.lam * w * w + self.l1 * np.abs(w))), z
 
-    def state(self, w: Array) -> _State:
+    def state(self, w: Array) -> State:
+        """Everything that a step needs."""
         value, z = self.objective(w)
-        slope = np.asarray(self._slope(z))
+        slope = self.slope(z)
+        return State(value, z, slope, self.force(slope) + self.lam * w)
+
+    def force(self, slope: Array) -> Array:
+        """``sum_i m_i a_i y_i``, and ``sum_i m_i y_i`` where there is an intercept."""
         weighted = slope * self.task.share[:, None]
         force = times_transposed(self.task.X, weighted)
-        if self.task.intercept:
-            force = np.vstack([force, weighted.sum(axis=0)])
-        return _State(value, z, slope, force + self.lam * w)
+        return np.vstack([force, weighted.sum(axis=0)]) if self.task.intercept else force
 
-    def _slope(self, z: Array) -> Array:
+    def slope(self, z: Array) -> Array:
+        """phi' of every row."""
         scores = z if self.task.vector else z[:, 0]
         return np.reshape(self.task.loss.derivative(scores, self.task.target), z.shape)  # type: ignore[union-attr]
 
-    def gradient(self, w: Array, state: _State) -> Array:
+    def gradient(self, w: Array, state: State) -> Array:
         """The subgradient of least size: zero at the optimum and nowhere else."""
         force, l1 = state.force, self.l1
         at_zero = np.sign(force) * np.maximum(np.abs(force) - l1, 0.0)
@@ -125,15 +140,15 @@ class _Newton:
         active = w != 0.0
         active[self.task.d :] = True
         rest = np.where(active, 0.0, np.abs(gradient))
-        room = _WIDEST - int(np.count_nonzero(active))
+        room = WIDEST - int(np.count_nonzero(active))
         if np.count_nonzero(rest) > max(room, 0):
             least = np.partition(rest.reshape(-1), -max(room, 1))[-max(room, 1)]
             rest[rest < least] = 0.0
         return [np.flatnonzero((active | (rest > 0.0))[:, k]) for k in range(self.outputs)]
 
-    def direction(self, w: Array, state: _State, chosen: list[Array]) -> Array:
+    def direction(self, w: Array, state: State, chosen: list[Array]) -> Array:
         """To the minimum of the quadratic model of the loss with the penalty as it is."""
-        hessian, force = self._model(state, chosen)
+        hessian, force = self.model(state, chosen)
         places = [np.stack([c, np.full(c.size, k)]) for k, c in enumerate(chosen)]
         at = tuple(np.concatenate(places, axis=1))
         step = np.zeros_like(w)
@@ -144,7 +159,7 @@ class _Newton:
             step[at] = model.minimiser() - w[at]
         return step
 
-    def _model(self, state: _State, chosen: list[Array]) -> tuple[Array, Array]:
+    def model(self, state: State, chosen: list[Array]) -> tuple[Array, Array]:
         """Hessian and gradient, without the corners, in the chosen coefficients."""
         ends = np.cumsum([0, *(c.size for c in chosen)])
         hessian = np.zeros((ends[-1], ends[-1]))
@@ -183,7 +198,7 @@ class _Newton:
             for j in range(k + 1):
                 yield k, j, share * p[:, k] * ((k == j) - p[:, j])
 
-    def move(self, w: Array, step: Array, state: _State) -> Array | None:
+    def move(self, w: Array, step: Array, state: State) -> Array | None:
         """The longest of w + step, w + step/2, ... that descends; None if there is none."""
         promise = float(np.vdot(state.force, step))
         promise += float(np.sum(self.l1 * (np.abs(w + step) - np.abs(w))))
@@ -243,11 +258,11 @@ def newton(
     Goes on to rounding error, or till the points are ``enough``.
     """
     assert isinstance(task.penalty, Penalty)
-    method = _Newton(task, task.penalty.lam if lam is None else lam)
-    w = _start(method, start)
+    method = Newton(task, task.penalty.lam if lam is None else lam)
+    w = first_point(method, start)
     state, steps, best, fruitless = method.state(w), 0, np.inf, 0
     kept = w, state
-    while steps < _MOST_STEPS and fruitless < 3:
+    while steps < MOST_STEPS and fruitless < 3:
         gradient = method.gradient(w, state)
         size = float(np.abs(gradient).max())
         if size < 0.5 * best:
@@ -256,7 +271,7 @@ def newton(
             fruitless += state.value >= kept[1].value - 1e-15 * abs(state.value)
         if size < best:
             best, kept = size, (w, state)
-        if size == 0.0 or (enough is not None and enough(_point(task, w, state, steps))):
+        if size == 0.0 or (enough is not None and enough(point_of(task, w, state, steps))):
             break
         step = method.direction(w, state, method.chosen(w, gradient))
         new = method.move(w, step, state)
@@ -266,10 +281,11 @@ def newton(
         state = method.state(w)
     if best < np.inf and state.value >= kept[1].value * (1 - 1e-15):
         w, state = kept
-    return _point(task, w, state, steps)
+    return point_of(task, w, state, steps)
 
 
-def _start(method: _Newton, start: tuple[Array, Any] | None) -> Array:
+def first_point(method: Newton, start: tuple[Array, Any] | None) -> Array:
+    """Where to begin: at zero, or at coefficients and intercept that fit."""
     task = method.task
     w = np.zeros((method.width, task.n_outputs))
     if start is not None and np.size(start[0]) == task.d * task.n_outputs:
@@ -279,7 +295,8 @@ def _start(method: _Newton, start: tuple[Array, Any] | None) -> Array:
     return w
 
 
-def _point(task: Task, w: Array, state: _State, steps: int) -> Point:
+def point_of(task: Task, w: Array, state: State, steps: int) -> Point:
+    """A point of the iteration as others see it."""
     b: Any = 0.0
     if task.intercept:
         b = w[task.d] if task.vector else float(w[task.d, 0])

@@ -40,6 +40,8 @@ class Solution:
     b: Any
     y: Array
     result: Result
+    remark: str = ""
+    """What a user has to know although the run did what it was to do."""
 
 
 def minimise_smooth(task: Task, options: Options, start: Solution | None = None) -> Solution:

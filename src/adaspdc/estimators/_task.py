@@ -21,7 +21,9 @@ from ..regularizers import L2, ElasticNet, NonNegative, Regularizer
 Array = Any
 """An ndarray of float64, which NumPy's stubs lose sight of in most operations."""
 _BLOCK_ENTRIES = 1 << 22
-"""Entries of a float32 matrix that a product converts at a time."""
+"""Entries of a matrix that a product converts at a time."""
+_RANK = 1e-14
+"""Eigenvalues below this share of the largest are rounding."""
 
 
 class Corner(Protocol):
@@ -153,6 +155,17 @@ class Task:
         scaled: Array = self.weight / self.weight.max()
         return scaled / scaled.sum()
 
+    @cached_property
+    def span(self) -> tuple[Array, Array]:
+        """Mean of the columns, zero without an intercept, and inverse of their covariance there.
+
+        For features that depend on each other the pseudo-inverse.
+        """
+        mean = self.pull(np.ones(self.n)) if self.intercept else np.zeros(self.d)
+        values, vectors = np.linalg.eigh(_gram(self.X, self.share) - np.outer(mean, mean))
+        kept = values > _RANK * values[-1]
+        return mean, (vectors[:, kept] / values[kept]) @ vectors[:, kept].T
+
     @property
     def smooth(self) -> bool:
         """Whether the solver can take the loss as it is."""
@@ -171,7 +184,7 @@ class Task:
     def with_loss(self, loss: Loss | Corner, penalty: Penalty | None = None) -> Task:
         """The same data, another loss (and penalty); keeps the checked matrix."""
         other = replace(self, loss=loss, penalty=penalty or self.penalty)
-        for name in ("rows", "share"):
+        for name in ("rows", "share", "span"):
             if name in self.__dict__:
                 object.__setattr__(other, name, getattr(self, name))
         return other
@@ -207,6 +220,16 @@ def times_transposed(X: Any, y: Array) -> Array:
     for a, b in _row_blocks(X):
         out += X[a:b].astype(np.float64).T @ y[a:b]
     return out
+
+
+def _gram(X: Any, share: Array) -> Array:
+    """``sum_i m_i a_i a_i^T``."""
+    total = np.zeros((X.shape[1], X.shape[1]))
+    for a, b in _row_blocks(X):
+        block = X[a:b].toarray() if hasattr(X, "toarray") else X[a:b]
+        block = block.astype(np.float64, copy=False)
+        total += block.T @ (block * share[a:b, None])
+    return total
 
 
 def _row_blocks(X: Array) -> list[tuple[int, int]]:
