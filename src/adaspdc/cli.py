@@ -30,6 +30,8 @@ _COMMANDS = {
     "path": ("adaspdc.commands.path", "Fit along a path of lambdas."),
     "cv": ("adaspdc.commands.cv", "Choose lambda by cross-validation."),
     "data": ("adaspdc.commands.data", "List, fetch and describe data sets."),
+    "convert": ("adaspdc.commands.convert", "Write a data file in another format."),
+    "doctor": ("adaspdc.commands.doctor", "Check that this installation works."),
     "precompile": (
         "adaspdc.commands.precompile",
         "Compile now, so that the first fit starts at once.",

@@ -29,7 +29,13 @@ class Name(click.Choice[str]):
     """One of several names, written with ``-`` or ``_``."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        return super().convert(str(value).lower().replace("-", "_"), param, ctx)
+        from difflib import get_close_matches
+
+        name = str(value).lower().replace("-", "_")
+        near = [] if name in self.choices else get_close_matches(name, self.choices, n=1)
+        if near:
+            self.fail(f"there is no {value!r}. Did you mean {near[0]!r}?", param, ctx)
+        return super().convert(name, param, ctx)
 
 
 class Positive(click.ParamType[float]):

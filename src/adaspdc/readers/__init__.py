@@ -85,7 +85,7 @@ def read(
     ImportError
         Where pandas or pyarrow is needed and absent.
     """
-    chosen = format or _format_of(path)
+    chosen = format or format_of(path)
     if chosen not in FORMATS:
         raise ValueError(f"format must be one of {', '.join(FORMATS)}; got {chosen!r}")
     with opened(path) as stream:
@@ -105,7 +105,8 @@ def read(
         return Data(X, y, stream.name, features)
 
 
-def _format_of(path: str | os.PathLike[str]) -> str:
+def format_of(path: str | os.PathLike[str]) -> str:
+    """The format that the name of a file tells."""
     stem, ending = os.path.splitext(os.fspath(path).lower())
     if ending in _ARCHIVES:
         ending = os.path.splitext(stem)[1]
