@@ -168,6 +168,8 @@ def test_warm_start_goes_on() -> None:
         ("LogisticRegression", {"tol": -1.0}, "'tol'"),
         ("LogisticRegression", {"solver": "lbfgs"}, "'solver'.*'auto' or one of.*'lbfgs'"),
         ("LogisticRegression", {"class_weight": {7: 1.0}}, "class_weight"),
+        ("Ridge", {"verbose": "loud"}, "'verbose' parameter of Ridge.*'loud'"),
+        ("LogisticRegression", {"class_weight": {0: 0.0}}, r"2 classes with positive.*class \[1\]"),
         ("LinearSVC", {"loss": "log"}, "'loss' parameter of LinearSVC must be one of"),
         ("LinearSVC", {"intercept_scaling": -1.0}, "'intercept_scaling'"),
         ("AdaSPDCClassifier", {"loss": "squared"}, "'loss' parameter.*logistic"),
@@ -328,6 +330,20 @@ def test_degenerate_data() -> None:
         adaspdc.LogisticRegression().fit(X, np.zeros(10))
     with pytest.raises(ValueError, match="sample_weight is zero everywhere"):
         adaspdc.Ridge().fit(X, np.arange(10.0), np.zeros(10))
+
+
+def test_weights_of_one_class_alone_are_refused() -> None:
+    X, y = make_classification(40, 4, random_state=0)
+    for name in ("LogisticRegression", "LinearSVC", "AdaSPDCClassifier", "LogisticRegressionCV"):
+        with pytest.raises(ValueError, match=r"2 classes with positive weight"):
+            getattr(adaspdc, name)().fit(X, y, (y == 1).astype(float))
+
+
+def test_numbers_out_of_range_end_in_a_warning() -> None:
+    X, y = load_diabetes(return_X_y=True)
+    with pytest.warns(ConvergenceWarning, match="scale (X|the features)"):
+        model = adaspdc.LinearSVR().fit(X * 1e150, y)
+    assert np.isfinite(model.coef_).all()
 
 
 def test_inputs_and_parameters_are_left_alone() -> None:

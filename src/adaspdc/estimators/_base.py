@@ -100,7 +100,7 @@ class LinearEstimator(BaseEstimator):
             max_seconds=None if seconds is None else number(self, "max_seconds", 0.0),
             method=self._method(),
             random_state=state,
-            verbose=int(getattr(self, "verbose", 0)),
+            verbose=int(number(self, "verbose", 0.0)) if hasattr(self, "verbose") else 0,
         )
 
     def _method(self) -> str | Method:
@@ -162,7 +162,7 @@ class LinearEstimator(BaseEstimator):
         text = result.message.replace("max_passes", "max_iter")
         remedy = remark or "raise max_iter, loosen tol, or scale the features"
         if not np.isfinite(result.gap):
-            remedy = "nothing bounds the optimum without a penalty here: take a small one"
+            remedy = "nothing bounds it: without a penalty take a small one; else scale X"
         return f"ended above its tolerance: {text}; {remedy}"
 
     # --- predicting ---
@@ -247,7 +247,7 @@ class LinearClassifier(ClassifierMixin, LinearEstimator):
         """The weights of the rows with those of their classes in them."""
         given = self.class_weight
         if given is None:
-            return weight
+            return self._with_two_classes(index, weight)
         base = np.ones(index.size) if weight is None else weight
         size = self.classes_.size
         if isinstance(given, str):
@@ -266,6 +266,17 @@ class LinearClassifier(ClassifierMixin, LinearEstimator):
                     f"The classes, {sorted(unknown, key=str)}, are not in class_weight's data: "
                     f"the labels are {self.classes_.tolist()}"
                 )
-        return base * factors[index]
+        return self._with_two_classes(index, base * factors[index])
+
+    def _with_two_classes(self, index: Array, weight: Array | None) -> Array | None:
+        """The weights, unless those of all classes but one are zero."""
+        if weight is not None and np.unique(index[weight > 0.0]).size < 2:
+            heavy = self.classes_[index[weight > 0.0][:1]].tolist()
+            raise ValueError(
+                f"{type(self).__name__} needs samples of at least 2 classes with positive weight, "
+                f"but all others than those of class {heavy} have weight zero; check sample_weight "
+                "and class_weight"
+            )
+        return weight
 
     class_weight: Any = None

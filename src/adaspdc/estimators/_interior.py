@@ -260,8 +260,11 @@ def _walk(task: Task, options: Options, begun: float, interrupt: Interrupt) -> t
     limit = np.inf if options.max_seconds is None else options.max_seconds
     while steps < min(_MOST_STEPS, options.max_passes) and bounds.gap > aim:
         before = bounds.gap
-        with np.errstate(all="ignore"):
-            method.step()
+        try:
+            with np.errstate(all="ignore"):
+                method.step()
+        except np.linalg.LinAlgError:  # numbers out of range
+            break
         if not np.isfinite(method.x).all():
             break
         steps += 1
