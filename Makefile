@@ -1,6 +1,7 @@
 # Needs only make and one of Python 3.11 to 3.13; everything else goes into .venv.
 #   make test PYTHON=/path/to/python      another interpreter
 #   make test PYTEST_FLAGS="-m 'not slow'"    part of the suite
+#   make test WORKERS=4                 on more processors; 0 runs it in one process
 # The solvers that `make bench` races against live in an environment of their own, .venv-race.
 
 VENV   := .venv
@@ -11,6 +12,7 @@ PIP    := $(BIN)/python -m pip --quiet --disable-pip-version-check
 RACE_PIP := $(RACE)/bin/python -m pip --quiet --disable-pip-version-check
 PYTHON ?= python3.13 python3.12 python3.11 python3
 
+WORKERS      ?= 2
 PYTEST_FLAGS ?=
 BENCH_FLAGS  ?=
 
@@ -33,7 +35,7 @@ demo: $(VENV)/.installed-demo ## Solve the paper's ridge problem with every meth
 	@$(BIN)/adaspdc demo
 
 test: $(VENV)/.installed-test ## Run the whole test suite, slow tests included
-	@$(BIN)/python -m pytest $(PYTEST_FLAGS)
+	@$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal $(PYTEST_FLAGS)
 
 docs: $(VENV)/.installed-docs ## Build the site into docs/_build/html; a warning is an error
 	@$(BIN)/sphinx-build -q -W --keep-going -b html docs docs/_build/html
