@@ -870,22 +870,49 @@ def test_an_application_keeps_its_own_handler() -> None:
 # ------------------------------- 19: max_seconds is kept
 
 
+LIMIT = 0.2
+
+
 def overshoot(problem: Any, method: str, **settings: Any) -> None:
+    """A run ends an epoch and 0.1 s after its limit at the latest.
+
+    Other processes share the machine, and the time that they take is nobody's fault: from the last
+    look that the run takes at the clock before its time is up, its own processor time counts.
+    """
+    started = [perf_counter_and_own()]
+
+    def look() -> float:
+        started.append(perf_counter_and_own())
+        return started[-1][0]
+
     run(problem, method, max_passes=1, tol=0.0, **settings)  # compiled, paged in
-    epoch = min(run(problem, method, max_passes=1, tol=0.0, **settings).seconds for _ in range(2))
-    excess = []
-    for _ in range(3):  # other processes share the machine: the best attempt is the honest one
-        begun = time.perf_counter()
-        result = run(problem, method, max_passes=1e12, max_seconds=0.3, tol=0.0, **settings)
-        spent = time.perf_counter() - begun - result.compile_seconds
+    excess, epochs = [], []
+    for _ in range(5):  # a processor that is shared is slower, too: the best attempt counts
+        begun = time.thread_time()
+        run(problem, method, max_passes=1, tol=0.0, **settings)
+        epochs.append(time.thread_time() - begun)
+        started[:] = [perf_counter_and_own()]
+        deadline = started[0][0] + LIMIT
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("adaspdc.solver.perf_counter", look)
+            result = run(problem, method, max_passes=1e12, max_seconds=LIMIT, tol=0.0, **settings)
         assert result.status is Status.MAX_SECONDS
-        excess.append(spent - 0.3)
-        if excess[-1] <= epoch + 0.1:
+        ended = time.thread_time()
+        last, own = max(times for times in started if times[0] < deadline)
+        excess.append(last + ended - own - deadline - result.compile_seconds)
+        if excess[-1] <= min(epochs) + 0.1:
             return
-    pytest.fail(f"{method} {settings}: {min(excess):.3f} s over, an epoch takes {epoch:.3f} s")
+    pytest.fail(
+        f"{method} {settings}: {min(excess):.3f} s over, an epoch takes {min(epochs):.3f} s"
+    )
+
+
+def perf_counter_and_own() -> tuple[float, float]:
+    return time.perf_counter(), time.thread_time()
 
 
 @pytest.mark.slow
+@pytest.mark.alone
 @pytest.mark.parametrize("check_every", [None, 1e9])
 def test_max_seconds_is_kept(check_every: float | None) -> None:
     rng = np.random.default_rng(19)
@@ -902,6 +929,7 @@ def test_max_seconds_is_kept(check_every: float | None) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.alone
 @pytest.mark.parametrize("check_every", [None, 1e9])
 def test_max_seconds_is_kept_with_many_outputs(check_every: float | None) -> None:
     rng = np.random.default_rng(19)
@@ -909,6 +937,25 @@ def test_max_seconds_is_kept_with_many_outputs(check_every: float | None) -> Non
     problem = ERM(X, t, losses.Multinomial(), regularizers.L2(1e-12))
     for method in ("spdhg", "pdhg"):
         overshoot(problem, method, check_every=check_every)
+
+
+@pytest.mark.slow
+@pytest.mark.alone
+def test_max_seconds_is_kept_where_a_row_is_short_and_its_loss_is_not() -> None:
+    """Time once was reckoned by matrix entries alone: some of these took seconds too many."""
+    rng = np.random.default_rng(19)
+    X, t = rng.normal(size=(1000, 2)), rng.integers(0, 300, size=1000)
+    hard = regularizers.L2(1e-12)
+    column = ERM(X[:, :1], np.where(t < 150, 1.0, -1.0), losses.Logistic(), hard)
+    outputs = ERM(X, t, losses.Multinomial(), hard)
+    for problem, method, size in (
+        (column, "pdhg", 1),
+        (column, "spdhg", 20),
+        (outputs, "pdhg", 1),
+        (outputs, "spdhg", 1),
+        (outputs, "sdca", 1),
+    ):
+        overshoot(problem, method, batch_size=size, check_every=1e9)
 
 
 def test_no_time_at_all() -> None:

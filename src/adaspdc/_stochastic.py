@@ -7,14 +7,18 @@ from dataclasses import replace
 
 import numpy as np
 
-from ._iterations import Iteration, Settled
+from ._iterations import Iteration, LazyIteration, Settled
 from ._stage import Bench
 from ._watch import Watch
 from .certificate import Check
 from .methods import SAFE_METHOD, Method, Plan, plan
 
-_CHUNK_ENTRIES = 10_000_000
-"""Matrix entries between two looks at the clock: less than a tenth of a second."""
+_CHUNK_ENTRIES = 3_000_000
+"""Matrix entries between two looks at the clock: some hundredths of a second."""
+_LAZY_ENTRY = 8.0
+"""What an entry costs whose coordinate has to be brought up to date, in entries that have none."""
+_LAZY_ENDS = 8.0
+"""Coordinates brought up to date at the end of a chunk for every entry: a tenth of its time."""
 _CHUNK_STEPS = 65_536
 """Iterations whose step sizes are held at a time."""
 _NO_POINTS = (np.zeros(0), np.zeros(0))
@@ -52,12 +56,15 @@ class Stochastic:
         return done
 
     def _chunk(self) -> int:
+        """Iterations till the next look at the clock; not timed, lest the bits depend on it."""
         flat = self._bench.flat
-        entries = max(1.0, self._plan.visits_per_iteration * self._bench.engine.work_per_visit)
-        longest = max(1, int(_CHUNK_ENTRIES / entries))
-        if not flat.plain_l2:  # bringing every coordinate up to date ends a chunk: make it worth it
-            return min(longest, max(_CHUNK_STEPS, int(8 * flat.dimension / entries)))
-        return min(longest, _CHUNK_STEPS)
+        visits = self._plan.visits_per_iteration
+        work = max(1.0, visits * self._bench.engine.work_per_visit)
+        if not isinstance(self._iteration, LazyIteration):
+            return min(max(1, int(_CHUNK_ENTRIES / work)), _CHUNK_STEPS)
+        short = max(1, int(_CHUNK_ENTRIES / (_LAZY_ENTRY * work)))
+        worth_its_end = int(_LAZY_ENDS * flat.dimension / work)
+        return max(short, min(worth_its_end, flat.count // visits))
 
     def certify(self) -> Check:
         self._points = _NO_POINTS  # frees the old ones before there are new ones

@@ -65,7 +65,7 @@ def solve(
         Row visits allowed, in multiples of n: by default 500, and 100,000 for "auto", each of whose
         iterations may take many. Checks come on top: each costs about half a pass.
     max_seconds : float, optional
-        Wall-clock limit, setup included, compiling not; kept to within one chunk of a pass.
+        Wall-clock limit, setup included, compiling not; kept to within a pass and 0.1 s.
     warm_start : Result or (x, y), optional
         Where to start: a result of the same data, perhaps of another lam.
     random_state : int, Generator or None
