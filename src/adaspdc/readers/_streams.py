@@ -17,7 +17,7 @@ from typing import IO, Any
 from ._errors import DataFileError
 
 STANDARD_INPUT = "-"
-_CHUNK = 1 << 22
+_CHUNK = 1 << 20
 
 Progress = Callable[[int, int], None]
 """Called with the bytes read so far and the size of the file (0 where it is not known)."""

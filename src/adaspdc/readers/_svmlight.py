@@ -1,4 +1,4 @@
-"""libsvm/svmlight text into labels and a CSR matrix, a few megabytes at a time."""
+"""libsvm/svmlight text into labels and a CSR matrix, a megabyte at a time."""
 
 from __future__ import annotations
 
