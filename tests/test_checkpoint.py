@@ -13,6 +13,7 @@ from click.testing import CliRunner
 from adaspdc import ERM, _envelope, cli, losses, regularizers
 from adaspdc.commands._checkpoint import Checkpoint, run_in_legs
 from adaspdc.model import load
+from timing import fastest, wall_seconds
 
 COMMAND = [sys.executable, "-c", "from adaspdc.cli import main; main(prog_name='adaspdc')"]
 SETTINGS = {"tol": 1e-10, "max_passes": 500.0, "max_seconds": None, "random_state": 0,
@@ -57,10 +58,13 @@ def test_the_gap_never_rises_and_work_adds_up(tmp_path: Path) -> None:
 def test_limits_hold_for_all_legs_together(tmp_path: Path) -> None:
     result = legs(tmp_path / "a", tol=0.0, max_passes=12.0)
     assert (result.status, result.passes) == ("max_passes", pytest.approx(12.0))
-    begun = time.perf_counter()
-    result = legs(tmp_path / "b", tol=0.0, max_passes=1e9, max_seconds=0.3)
-    assert time.perf_counter() - begun < 1.5
-    assert result.status in ("max_seconds", "converged")
+
+    def limited() -> None:
+        (tmp_path / "b").unlink(missing_ok=True)
+        result = legs(tmp_path / "b", tol=0.0, max_passes=1e9, max_seconds=0.3)
+        assert result.status in ("max_seconds", "converged")
+
+    assert fastest(lambda: wall_seconds(limited), 1.5) < 1.5
 
 
 def test_a_checkpoint_of_another_fit_is_refused(tmp_path: Path) -> None:
@@ -126,11 +130,15 @@ def test_killed_and_resumed(data: Path, tmp_path: Path) -> None:
     assert whole.returncode in (0, 3), whole.stderr
     rng = np.random.default_rng(0)
     checkpoint, model = tmp_path / "c", tmp_path / "model"
-    kills = 0
-    for _ in range(4):
-        kills += killed_after_the_next_checkpoint(fit(data, checkpoint, model), checkpoint, rng)
+    kills, resumed, begun = 0, 0, 0
+    while resumed < 3:
+        killed = killed_after_the_next_checkpoint(fit(data, checkpoint, model), checkpoint, rng)
         _envelope.read(checkpoint, "checkpoint")  # whole, or this raises
-    assert kills >= 2
+        kills, resumed = kills + killed, resumed + killed
+        if not killed:  # this process got no time while the fit came to its end: begin anew
+            checkpoint.unlink()
+            resumed, begun = 0, begun + 1
+            assert begun < 10
     done = subprocess.run(fit(data, checkpoint, model), capture_output=True)
     assert done.returncode == whole.returncode, done.stderr
     first, second = load(tmp_path / "whole"), load(model)

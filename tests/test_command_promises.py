@@ -102,9 +102,11 @@ def fit(path):
     return run_in_legs(problem, settings, checkpoint, "", True)
 
 fit(folder / "compile")
-begun = time.perf_counter()
-whole = fit(folder / "whole")
-seconds = time.perf_counter() - begun
+seconds = 60.0
+for attempt in "123":  # the least is what it takes when other processes keep still
+    begun = time.perf_counter()
+    whole = fit(folder / attempt)
+    seconds = min(seconds, time.perf_counter() - begun)
 path, chance, kills, ends, left = folder / "c", random.Random(0), 0, 0, 0
 while kills < 200:
     child = os.fork()

@@ -16,6 +16,7 @@ from click.testing import CliRunner
 
 from adaspdc import cli
 from adaspdc.model import load
+from timing import fastest, seconds_of_children
 
 COMMAND = [sys.executable, "-c", "from adaspdc.cli import main; main(prog_name='adaspdc')"]
 
@@ -216,9 +217,13 @@ def test_gap_above_the_tolerance_writes_the_model(folder: Path, tmp_path: Path) 
 def test_max_time(folder: Path, tmp_path: Path) -> None:
     options = ["--tol", "0", "--max-passes", "1e9", "--max-time", "0.2", "--json"]
     options += ["--method", "spdhg"]
-    status, printed, _ = invoke("fit", folder / "two.svm", *options, "-o", tmp_path / "m")
-    assert status in (0, 3)  # a gap of exactly zero can be certified
-    assert json.loads(printed)["seconds"] < 1.0
+
+    def seconds() -> float:
+        status, printed, _ = invoke("fit", folder / "two.svm", *options, "-o", tmp_path / "m")
+        assert status in (0, 3)  # a gap of exactly zero can be certified
+        return float(json.loads(printed)["seconds"])
+
+    assert fastest(seconds, 1.0) < 1.0
 
 
 def test_a_wrong_certificate_is_told(folder: Path, tmp_path: Path) -> None:
@@ -326,14 +331,8 @@ def test_standard_input_and_nothing_but_results_in_a_pipe(folder: Path, tmp_path
 
 @pytest.mark.skipif(os.name == "nt", reason="needs the times of child processes")
 def test_help_needs_less_than_300_ms_of_the_processor() -> None:
-    def seconds() -> float:
-        before = os.times()
-        assert run("--help").returncode == 0
-        after = os.times()
-        spent = after.children_user - before.children_user
-        return spent + after.children_system - before.children_system
-
-    assert min(seconds() for _ in range(4)) < 0.3
+    assert run("--help").returncode == 0
+    assert fastest(lambda: seconds_of_children(lambda: run("--help")), 0.3) < 0.3
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")

@@ -9,6 +9,7 @@ import hashlib
 import signal
 import subprocess
 import sys
+import threading
 import time
 import traceback
 import warnings
@@ -35,6 +36,7 @@ from adaspdc import (
     sampling,
 )
 from test_certificate import ANY_REGULARIZER, METHODS, recomputed, run
+from timing import fastest
 
 Array = np.ndarray[Any, Any]
 PACKAGE = Path(adaspdc.__file__).parent
@@ -749,29 +751,39 @@ def interrupted(
     setup: str, settings: dict[str, Any], tol: float = -0.0, delay: float = 0.5
 ) -> list[str]:
     """Lines a child printed whose solve was interrupted, after checking how fast it returned."""
+    lines: list[str] = []
+
+    def seconds() -> float:
+        spent, lines[:] = interrupted_once(setup, settings, tol, delay)
+        return spent
+
+    assert fastest(seconds, 1.0, attempts=4) < 1.0
+    return lines
+
+
+def interrupted_once(
+    setup: str, settings: dict[str, Any], tol: float, delay: float
+) -> tuple[float, list[str]]:
     code = CHILD.format(setup=setup, settings=settings, tol=abs(tol))
     child = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
+    watchdog = threading.Timer(15.0, child.kill)
     try:
         assert child.stdout is not None
         assert child.stdout.readline() == "ready\n"
         time.sleep(delay)
+        watchdog.start()
         child.send_signal(signal.SIGINT)
         begun = time.perf_counter()
-        watchdog = subprocess.Popen(
-            [sys.executable, "-c", f"import os, time; time.sleep(15); os.kill({child.pid}, 9)"]
-        )
         assert child.stdout.readline() == "returned\n", "the interrupt was not honoured"
         seconds = time.perf_counter() - begun
         lines = child.stdout.read().splitlines()
         assert child.wait(30) == 0
+        return seconds, lines
     finally:
-        watchdog.kill()
-        watchdog.wait()
+        watchdog.cancel()
         child.kill()
         child.wait()
         child.stdout.close()
-    assert seconds < 1.0
-    return lines
 
 
 @pytest.mark.parametrize(

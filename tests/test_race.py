@@ -19,7 +19,7 @@ from race.reference import find_optimum  # noqa: E402
 from race.runner import Limits, Race  # noqa: E402
 
 CELL = cells.Cell("tiny-dense", "logistic", 1e-3)
-LIMITS = Limits(fit=1.0, least=0.3, repeats=1, optimum=5.0)
+LIMITS = Limits(fit=10.0, least=2.0, repeats=1, optimum=5.0)  # room for other processes
 FAKES = ("Good", "Wrong", "Unfinished", "Slow", "Crashing", "Raising", "Refusing", "Absent")
 
 
