@@ -144,25 +144,26 @@ def fitted(seed: int) -> np.ndarray:
     return np.concatenate([svm.ravel(), wide.ravel()])
 
 
-def check_backend(backend: str, workers: int, fits: int) -> None:
-    serial = [fitted(seed) for seed in range(fits)]
+def check_backend(backend: str, workers: int, fits: int, problems: int) -> None:
+    """So many fits at once, each of one of a few problems, against those problems one by one."""
+    serial = [fitted(seed) for seed in range(problems)]
     pool = Parallel(n_jobs=workers, backend=backend)
-    for one, other in zip(serial, pool(delayed(fitted)(s) for s in range(fits)), strict=True):
-        np.testing.assert_array_equal(one, other)
+    for k, found in enumerate(pool(delayed(fitted)(k % problems) for k in range(fits))):
+        np.testing.assert_array_equal(serial[k % problems], found)
 
 
 def test_threads_agree_with_serial() -> None:
-    check_backend("threading", 8, 16)
+    check_backend("threading", 8, 16, 16)
 
 
 def test_processes_agree_with_serial() -> None:
-    check_backend("loky", 2, 4)
+    check_backend("loky", 2, 4, 4)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("backend", ["threading", "loky"])
 def test_many_concurrent_fits(backend: str) -> None:
-    check_backend(backend, *((8, 800) if backend == "threading" else (2, 100)))
+    check_backend(backend, *((8, 800, 100) if backend == "threading" else (2, 100, 100)))
 
 
 CHILD = """
@@ -243,7 +244,14 @@ rng = np.random.default_rng(0)
 X = rng.standard_normal((60_000, 60))
 y = X @ rng.standard_normal(60) + rng.standard_t(2, 60_000)
 model = adaspdc.QuantileRegressor(alpha=0.0, tol=0.0)
-threading.Thread(target=lambda: (time.sleep(1.0), os.kill(os.getpid(), signal.SIGINT))).start()
+
+def interrupt():
+    while signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        time.sleep(0.01)  # the fit has not begun
+    time.sleep(0.2)
+    os.kill(os.getpid(), signal.SIGINT)
+
+threading.Thread(target=interrupt, daemon=True).start()
 with warnings.catch_warnings(record=True):
     warnings.simplefilter("always")
     model.fit(X, y)
