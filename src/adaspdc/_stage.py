@@ -15,6 +15,10 @@ from .certificate import Certificate, Check
 from .problem import Problem
 
 
+ENTRIES_A_LOOK = 3_000_000
+"""Matrix entries between two looks at the clock: some hundredths of a second."""
+
+
 @dataclass
 class Carried:
     """What a solve leaves for the next one of the same data, loss and weights with another lam.

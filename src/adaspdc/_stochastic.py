@@ -8,13 +8,11 @@ from dataclasses import replace
 import numpy as np
 
 from ._iterations import Iteration, LazyIteration, Settled
-from ._stage import Bench
+from ._stage import ENTRIES_A_LOOK, Bench
 from ._watch import Watch
 from .certificate import Check
 from .methods import SAFE_METHOD, Method, Plan, plan
 
-_CHUNK_ENTRIES = 3_000_000
-"""Matrix entries between two looks at the clock: some hundredths of a second."""
 _LAZY_ENTRY = 8.0
 """What an entry costs whose coordinate has to be brought up to date, in entries that have none."""
 _LAZY_ENDS = 8.0
@@ -61,8 +59,8 @@ class Stochastic:
         visits = self._plan.visits_per_iteration
         work = max(1.0, visits * self._bench.engine.work_per_visit)
         if not isinstance(self._iteration, LazyIteration):
-            return min(max(1, int(_CHUNK_ENTRIES / work)), _CHUNK_STEPS)
-        short = max(1, int(_CHUNK_ENTRIES / (_LAZY_ENTRY * work)))
+            return min(max(1, int(ENTRIES_A_LOOK / work)), _CHUNK_STEPS)
+        short = max(1, int(ENTRIES_A_LOOK / (_LAZY_ENTRY * work)))
         worth_its_end = int(_LAZY_ENDS * flat.dimension / work)
         return max(short, min(worth_its_end, flat.count // visits))
 

@@ -21,14 +21,12 @@ import numpy as np
 
 from ._containers import Dense
 from ._flat import FlatProblem
-from ._stage import Bench
+from ._stage import ENTRIES_A_LOOK, Bench
 from ._watch import Watch
 from .certificate import Check
 from .sampling import Systematic
 from .steps import spdhg, spdhg_probabilities
 
-_CHUNK_ENTRIES = 10_000_000
-"""Matrix entries between two looks at the clock: less than a tenth of a second."""
 _MOST_CLASSES = 24
 _POWER = 0.35
 """How steps follow the curvature along a column: 0 not at all, 1 fully."""
@@ -136,7 +134,7 @@ class TunedSpdhg:
     def advance(self, passes: float, pause: Callable[[], bool]) -> float:
         """Visit rows in chunks, between which ``pause`` is asked."""
         flat = self._bench.flat
-        done, chunk = 0, max(1, int(_CHUNK_ENTRIES * flat.total / max(1, flat.entries)))
+        done, chunk = 0, max(1, int(ENTRIES_A_LOOK / self._bench.engine.work_per_visit))
         wanted = max(1, round(passes * flat.count))
         while done < wanted and not pause():
             count = min(chunk, flat.count - self._visited, wanted - done)
