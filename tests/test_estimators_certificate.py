@@ -11,6 +11,7 @@ from sklearn.linear_model import HuberRegressor, LogisticRegression
 
 import adaspdc
 from adaspdc import ConvergenceWarning, Status, losses
+from adaspdc._kernels.descent import descend
 from adaspdc.estimators import _continuation, _fit
 from adaspdc.estimators._bounds import Bounds, dual_value, primal_value
 from adaspdc.estimators._corner_model import CornerModel
@@ -115,6 +116,46 @@ def test_corner_model_against_many_points() -> None:
                 for x in (*other, best)
             )
             assert min(others) >= least - 1e-12
+
+
+def test_descent_on_sparse_columns_finds_the_corner_models_minimiser() -> None:
+    """The same quadratic, its Hessian formed or not, the intercept as a column of ones."""
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        A = sparse.random_array((30, 8), density=0.4, rng=rng, format="csc")
+        bend, force = rng.random(30), 3.0 * rng.standard_normal(9)
+        force[8] *= 0.1
+        lam, l1 = np.full(9, 1e-2), rng.choice([0.0, 1.0], 9)
+        bounded = rng.random(9) < 0.3
+        lam[8], l1[8], bounded[8] = 0.0, 0.0, False
+        here = np.where(bounded, np.abs(rng.standard_normal(9)), rng.standard_normal(9))
+        full = np.column_stack([A.toarray(), np.ones(30)])
+        hessian = full.T @ (full * bend[:, None])
+        best = CornerModel(hessian + np.diag(lam), force, here, l1, bounded).minimiser()
+        x, dz, columns = here.copy(), np.zeros(30), np.arange(9)
+        curve = np.diag(hessian).copy()
+        parts = A.indptr, A.indices, A.data, columns, bend, force, curve, lam, l1, bounded
+        assert descend(*parts, x, dz, 1e-14, 100_000)
+        np.testing.assert_allclose(x, best, atol=1e-9)
+        np.testing.assert_allclose(dz, full @ (x - here), atol=1e-9)
+
+
+@pytest.mark.parametrize("name", ["LogisticRegression", "ElasticNet"])
+def test_sparse_and_dense_lasso_agree(name: str) -> None:
+    """Coordinate descent on sparse columns, linear systems on dense ones."""
+    rng = np.random.default_rng(0)
+    X = sparse.random_array((400, 900), density=0.05, rng=rng, format="csr")
+    score = np.asarray(X[:, :50].sum(axis=1)).ravel() - 1.0 + 0.1 * rng.standard_normal(400)
+    y = (score > 0).astype(int) if name == "LogisticRegression" else score
+    options = {"C": 20.0} if name == "LogisticRegression" else {"alpha": 1e-4}
+    one, other = (
+        getattr(adaspdc, name)(l1_ratio=1.0, tol=1e-9, **options).fit(data, y)
+        for data in (X, X.toarray())
+    )
+    assert one.result_.converged
+    assert one.result_.method == "auto"
+    assert abs(one.result_.primal - other.result_.primal) <= one.dual_gap_ + other.dual_gap_ + 1e-15
+    assert np.count_nonzero(one.coef_) > 50
 
 
 # --- honest statuses ---

@@ -7,13 +7,15 @@ and of the penalty are handled as a semismooth method does: the piece at hand is
 
 Coefficients that are zero and want to stay so take no part in a step, and of the others at most
 `WIDEST` do, those with the largest gradients: with an L1 term, or bounds, that is enough for
-problems of any width, even without the L2 term that the solver needs.
+problems of any width, even without the L2 term that the solver needs. On sparse columns
+coordinate descent on the quadratic model, whose Hessian is then not formed, moves them all.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -30,6 +32,9 @@ WIDEST = 1500
 """Coefficients that move in one step, at most."""
 _HALVINGS = 40
 _STRAIGHT = 1e-2
+_FORCING = 1e-2
+"""Coordinate descent ends when a sweep changes so much less than its first."""
+_MOST_SWEEPS = 330
 _FLAT = (losses.SmoothHinge, losses.SmoothPinball, losses.SmoothEpsilonInsensitive)
 _CURVED = (
     losses.Squared,
@@ -159,6 +164,35 @@ class Newton:
             step[at] = model.minimiser() - w[at]
         return step
 
+    def descent(self, w: Array, state: State, gradient: Array) -> Array | None:
+        """As `direction`, in any number of coefficients, where columns are sparse and cornered.
+
+        None where that is not so, or where the answer is not there after some sweeps and a linear
+        system would do.
+        """
+        cornered = bool(self.l1.any() or self.bounded.any())
+        if isinstance(self._columns, np.ndarray) or self.task.vector or not cornered:
+            return None
+        from .._kernels.descent import descend
+
+        active = (w[:, 0] != 0.0) | (gradient[:, 0] != 0.0)
+        active[self.task.d :] = True
+        columns, data = np.flatnonzero(active), self._columns
+        bend = self.task.share * _bend(self.task, state.z[:, 0])
+        curve = np.append(self._squares.T @ bend, bend.sum())[: self.width]
+        x, dz = w[:, 0].copy(), np.zeros(self.task.n)
+        sides = self.lam[:, 0], self.l1[:, 0], self.bounded[:, 0]
+        parts = data.indptr, data.indices, data.data, columns, bend, state.force[:, 0], curve
+        done = descend(*parts, *sides, x, dz, _FORCING, _MOST_SWEEPS)
+        if not done and columns.size <= WIDEST:
+            return None
+        return (x - w[:, 0])[:, None]
+
+    @cached_property
+    def _squares(self) -> Any:
+        data: Any = self._columns
+        return data.multiply(data).tocsc()
+
     def model(self, state: State, chosen: list[Array]) -> tuple[Array, Array]:
         """Hessian and gradient, without the corners, in the chosen coefficients."""
         ends = np.cumsum([0, *(c.size for c in chosen)])
@@ -273,7 +307,9 @@ def newton(
             best, kept = size, (w, state)
         if size == 0.0 or (enough is not None and enough(point_of(task, w, state, steps))):
             break
-        step = method.direction(w, state, method.chosen(w, gradient))
+        step = method.descent(w, state, gradient)
+        if step is None:
+            step = method.direction(w, state, method.chosen(w, gradient))
         new = method.move(w, step, state)
         if new is None:
             break
