@@ -13,7 +13,7 @@ from click.testing import CliRunner
 from adaspdc import ERM, _envelope, cli, losses, regularizers
 from adaspdc.commands._checkpoint import Checkpoint, run_in_legs
 from adaspdc.model import load
-from timing import fastest, wall_seconds
+from stopwatch import fastest, wall_seconds
 
 COMMAND = [sys.executable, "-c", "from adaspdc.cli import main; main(prog_name='adaspdc')"]
 SETTINGS = {"tol": 1e-10, "max_passes": 500.0, "max_seconds": None, "random_state": 0,

@@ -12,7 +12,7 @@ from click.testing import CliRunner
 
 import adaspdc
 from adaspdc import cli, demo
-from timing import fastest, wall_seconds
+from stopwatch import fastest, wall_seconds
 
 COMMAND = [sys.executable, "-c", "from adaspdc.cli import main; main(prog_name='adaspdc')"]
 QUICK = ["demo", "--quick", "--passes", "3"]

@@ -16,7 +16,7 @@ from click.testing import CliRunner
 
 from adaspdc import cli
 from adaspdc.model import load
-from timing import fastest, seconds_of_children
+from stopwatch import fastest, seconds_of_children
 
 COMMAND = [sys.executable, "-c", "from adaspdc.cli import main; main(prog_name='adaspdc')"]
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from pathlib import Path
 
-from timing import fastest, seconds_of_children
+from stopwatch import fastest, seconds_of_children
 
 HEAVY = ("numba", "sklearn", "pandas", "matplotlib", "scipy.stats")
 IMPORT_SECONDS = 0.3

@@ -13,7 +13,7 @@ from scipy import sparse
 
 from adaspdc import ERM, _envelope, losses, regularizers, solve
 from adaspdc.model import Model, ModelFileError, load
-from timing import PEAK
+from stopwatch import PEAK
 
 RNG = np.random.default_rng(0)
 X = sparse.random_array((60, 8), density=0.5, rng=RNG, format="csr")

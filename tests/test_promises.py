@@ -35,8 +35,8 @@ from adaspdc import (
     regularizers,
     sampling,
 )
+from stopwatch import fastest
 from test_certificate import ANY_REGULARIZER, METHODS, recomputed, run
-from timing import fastest
 
 Array = np.ndarray[Any, Any]
 PACKAGE = Path(adaspdc.__file__).parent

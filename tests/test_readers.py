@@ -19,7 +19,7 @@ from scipy import sparse
 
 from adaspdc import readers
 from adaspdc.readers import DataFileError, read
-from timing import PEAK, fastest
+from stopwatch import PEAK, fastest
 
 TEXT = "+1 1:0.5 3:2 # a remark\n\n# only a remark\n-1 qid:7 2:1e-3\r\n2.5\t1:-.5 \n0\n"
 

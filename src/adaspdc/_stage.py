@@ -14,7 +14,6 @@ from ._threads import Threads
 from .certificate import Certificate, Check
 from .problem import Problem
 
-
 ENTRIES_A_LOOK = 3_000_000
 """Matrix entries between two looks at the clock: some hundredths of a second."""
 
