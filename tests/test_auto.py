@@ -1,5 +1,7 @@
 """The default engine: certified answers for everything in the catalogue, with no parameter."""
 
+import pkgutil
+import sys
 from typing import Any
 
 import numpy as np
@@ -116,6 +118,42 @@ def test_two_threads_give_the_bits_of_one(intercept: bool) -> None:
     np.testing.assert_array_equal(one.x, two.x)
     np.testing.assert_array_equal(one.y, two.y)
     assert one.passes == two.passes
+
+
+class Poisoned:
+    """NumPy, with the worst that fresh memory can hold: NaN that no operation takes quietly."""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(np, name)
+
+    @staticmethod
+    def empty(shape: Any, dtype: Any = np.float64) -> Any:
+        if dtype != np.float64:
+            return np.empty(shape, dtype)
+        return np.full(shape, 0x7FF0_0000_0000_0001).view(np.float64)
+
+
+@pytest.mark.parametrize("loss", ["logistic", "multinomial"])
+@pytest.mark.parametrize("intercept", [False, True])
+def test_rows_outside_a_sample_are_not_read(
+    loss: str, intercept: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They once were, as whatever the memory held: a warning that came and went."""
+    from adaspdc import _newton
+
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(6000, 20))
+    score = X @ rng.normal(size=20) + rng.normal(size=6000)
+    t = np.sign(score) if loss == "logistic" else np.digitize(score, [-1.0, 1.0])
+    p = ERM(X, t, builders.LOSSES[loss][0], regularizers.L2(1e-6), intercept=intercept)
+    plain = solve(p, tol=1e-8)
+    poisoned = Poisoned()
+    for module in pkgutil.iter_modules(_newton.__path__, f"{_newton.__name__}."):
+        if hasattr(sys.modules.get(module.name), "np"):
+            monkeypatch.setattr(f"{module.name}.np", poisoned)
+    again = solve(p, tol=1e-8)
+    np.testing.assert_array_equal(plain.x, again.x)
+    np.testing.assert_array_equal(plain.y, again.y)
 
 
 def test_overlapping_solves_give_blas_its_threads_back() -> None:
