@@ -195,6 +195,7 @@ CASES = [
     Case("saga", "squared", "l2", "csr", 1, 1e-4, weighted=True),
     Case("sdca", "squared", "l2", "dense", 1, 1e-4, weighted=True),
     Case("sdca", "logistic", "l2", "csr64", 1, 1e-2),
+    Case("sdca", "squared insensitive", "l2", "dense", 1, 1e-2, weighted=True),
     # batches
     Case("adaspdc", "squared hinge", "l2", "dense", 3, 1e-3, weighted=True),
     Case("adaspdc", "insensitive", "l2", "csr64", N, 1e-2),
@@ -204,6 +205,7 @@ CASES = [
     Case("spdhg", "squared", "l2", "dense", 3, 1e-4, start=True),
     Case("spdhg", "smooth hinge", "l2", "csr64", 3, 1e-2),
     Case("spdhg", "pinball", "l2", "dense", N, 1e-2),
+    Case("spdhg", "squared insensitive", "l2", "dense", 3, 1e-3, start=True),
     Case("sag", "smooth hinge", "l2", "dense", 3, 1e-3, weighted=True),
     Case("sag", "huber", "l2", "csr64", N, 1e-1),
     Case("saga", "insensitive", "l2", "csr64", 3, 1e-2),

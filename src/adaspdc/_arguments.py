@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import sys
 from numbers import Real
 from typing import Any
 
@@ -53,7 +54,8 @@ def laid_out(name: str, values: Any, shape: tuple[int, ...]) -> NDArray[Any]:
 
 def refuse_mask(name: str, values: Any) -> None:
     """NumPy would hand out the numbers below a mask as if they counted."""
-    if isinstance(values, np.ma.MaskedArray):
+    masked = sys.modules.get("numpy.ma")  # where nobody imported it, there is no masked array
+    if masked is not None and isinstance(values, masked.MaskedArray):
         raise TypeError(
             f"{name} is a masked array, and its masked entries have no meaning here. "
             f"Fill them first, e.g. {name}.filled(0.0)."
