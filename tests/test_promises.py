@@ -906,7 +906,7 @@ def overshoot(problem: Any, method: str, **settings: Any) -> None:
         started[:] = [perf_counter_and_own()]
         deadline = started[0][0] + LIMIT
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("adaspdc.solver.perf_counter", look)
+            patch.setattr("adaspdc._clock.perf_counter", look)
             result = run(problem, method, max_passes=1e12, max_seconds=LIMIT, tol=0.0, **settings)
         assert result.status is Status.MAX_SECONDS
         ended = time.thread_time()
