@@ -23,7 +23,7 @@ class Machine:
     """
 
     walk: float = 1.6e-9
-    dense_walk: float = 0.5e-9
+    dense_walk: float = 0.27e-9
     outer: float = 0.8e-9
     multiply: float = 3.0e-11
     write: float = 0.4e-9

@@ -10,7 +10,7 @@ from .._containers import Dense
 from .._machine import Machine
 from ._walks import Walks
 
-_ROWS_A_TILE = 512
+_ROWS_A_TILE, _ENTRIES_A_TILE = 512, 65_536
 
 
 class Gram:
@@ -71,8 +71,15 @@ class Gram:
         spans = [(0, middle), (middle, chosen.size)]
         parts: list[Any] = [None, None]
 
+        plain = self._as_it_is(chosen, weight)
+
         def half(k: int) -> None:
-            parts[k] = self._span(chosen, weight, *spans[k])
+            if plain is None:
+                parts[k] = self._span(chosen, weight, *spans[k])
+            else:
+                own = plain[slice(*spans[k])]
+                parts[k] = own.T @ own
+                parts[k] *= weight[0]
 
         self._walks.both(half, chosen.size * self.d)
         total: np.ndarray = parts[0]
@@ -80,11 +87,19 @@ class Gram:
         total /= self._walks.blocks.n
         return total
 
+    def _as_it_is(self, chosen: np.ndarray, weight: np.ndarray) -> Any:
+        """The matrix where it can be handed to BLAS: dense, of one weight, without intercept."""
+        rows = self._walks.blocks.rows
+        whole = self.dense and chosen.size == self._walks.n and self.d == int(self._walks.features)
+        if not whole or rows.values.dtype != np.float64 or weight.min() != weight.max():
+            return None
+        return rows.values
+
     def _span(self, chosen: np.ndarray, weight: np.ndarray, begin: int, end: int) -> np.ndarray:
         from .._kernels.smooth import fill_tile
 
         d, walks = self.d, self._walks
-        height = max(1, min(max(_ROWS_A_TILE, d), end - begin))
+        height = max(1, min(max(_ROWS_A_TILE, d, _ENTRIES_A_TILE // d), end - begin))
         tile, product = np.empty((height, d)), np.empty((d, d))
         total = np.zeros((d, d))
         for start in range(begin, end, height):

@@ -20,9 +20,9 @@ from ._walks import Expansion, Walks
 
 _CHEAP = 6.0
 """A factor that costs fewer products than this is built anew in every iteration."""
-_SAMPLED = 6.0
-"""A Hessian that costs more products is made from a sample of the rows that costs so many."""
-_ROWS_A_COLUMN = 10
+_EXACT, _SAMPLED = 4.0, 1.5
+"""A Hessian that costs more products is made from a sample of the rows, for so many products."""
+_ROWS_A_COLUMN = 30
 """The least such a sample holds, in multiples of d."""
 _MOST_ROWS = 2500
 """With more columns than that, but no more rows than this, a matrix of the rows is factored."""
@@ -172,11 +172,11 @@ class Preconditioner:
     def _rows(self) -> int:
         """How many rows a factor should be made of."""
         whole = self._curved
-        ratio = self._gram.seconds(whole) * self._walks.outputs
-        ratio /= _SAMPLED * self.product_seconds()
-        if ratio <= 1.0:
+        products = self._gram.seconds(whole) * self._walks.outputs / self.product_seconds()
+        if products <= _EXACT:
             return whole
-        return min(whole, max(_ROWS_A_COLUMN * self._gram.d, int(whole / ratio)))
+        wanted = max(_ROWS_A_COLUMN * self._gram.d, int(whole * _SAMPLED / products))
+        return min(whole, wanted)
 
     def _seconds(self, rows: int) -> float:
         each = self._gram.seconds(rows) + self._machine.factor_seconds(self._gram.d)
