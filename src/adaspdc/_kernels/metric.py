@@ -9,12 +9,12 @@ import numpy as np
 
 from ._jit import helper, jit
 from .blocks import scalar_proposal
-from .prefetch import fetch_entry, fetch_row, fetch_start
+from .prefetch import fetch_entry, fetch_long_row, fetch_start
 from .rows import column, entries, entry, place_of_e, place_of_w
 
 _TINY = 1e-100
-_AHEAD = np.uint64(4)
-_TWICE_AHEAD = np.uint64(8)
+_AHEAD = np.uint64(6)
+_TWICE_AHEAD = np.uint64(12)
 _ZERO = np.uint64(0)
 _ONE = np.uint64(1)
 
@@ -68,7 +68,7 @@ def metric_rows(blocks, loss, lam, order, sigma, weight, tau, theta, y, pair, ki
         row = np.uint64(order[t])
         if t + _TWICE_AHEAD < last:
             coming = np.uint64(order[t + _AHEAD])
-            fetch_row(rows, coming)
+            fetch_long_row(rows, coming)
             fetch_entry(y, coming)
             fetch_entry(sigma, coming)
             fetch_entry(weight, coming)

@@ -87,6 +87,24 @@ def _fetch_row(rows, row):
     return csr
 
 
+def fetch_long_row(rows, row):  # pragma: no cover
+    """`fetch_row` where rows have dozens of entries: all of them."""
+    raise NotImplementedError
+
+
+@overload(fetch_long_row, inline="always")
+def _fetch_long_row(rows, row):
+    if rows.instance_class is Dense:
+        return lambda rows, row: fetch_row(rows, row)
+
+    def csr(rows, row):
+        first, last = np.uint64(rows.indptr[row]), np.uint64(rows.indptr[row + _ONE])
+        fetch_span(rows.indices, first, last, rows.indices.itemsize)
+        fetch_span(rows.data, first, last, rows.data.itemsize)
+
+    return csr
+
+
 @overload(fetch_start, inline="always")
 def _fetch_start(rows, row):
     if rows.instance_class is Dense:
