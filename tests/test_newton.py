@@ -199,7 +199,7 @@ def test_a_restricted_problem_takes_the_mean_over_its_rows(
     whole = by_rows(flat)
     assert whole is not None
     order = np.array([1, 2, 5, 11, 12], dtype=np.uint32)
-    walks = walks_over(restricted(whole, order), Threads(1))
+    walks = walks_over(restricted(whole, order, Threads(1)), Threads(1))
     x = np.random.default_rng(3).normal(size=(A.shape[1], walks.outputs))
     z, at = np.empty(order.size * walks.outputs), walks.expansion()
     walks.push(x.ravel(), z)

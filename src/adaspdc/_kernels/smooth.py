@@ -197,12 +197,23 @@ def add_outer_products(blocks, features, chosen, weight, begin, end, matrix):
 
 
 @jit
-def gather(rows, order, indptr, indices, data):
+def gather(rows, order, indptr, indices, data, team):
     """Copy sparse rows together; ``indptr`` says where each goes."""
-    for k in range(np.uint64(order.size)):
+    low, high = share(team, np.uint64(order.size))
+    for k in range(low, high):
         row = np.uint64(order[k])
         first, last = entries(rows, row)
         start = np.uint64(indptr[k])
         for position in range(first, last):
             indices[start + position - first] = rows.indices[position]
             data[start + position - first] = rows.data[position]
+
+
+@jit
+def gather_dense(values, order, out, team):
+    """Copy dense rows together."""
+    low, high = share(team, np.uint64(order.size))
+    for k in range(low, high):
+        row = np.uint64(order[k])
+        for j in range(np.uint64(out.shape[1])):
+            out[k, j] = values[row, j]

@@ -9,6 +9,7 @@ import numpy as np
 
 from .._containers import CSR, BuiltinLoss, Dense
 from .._flat import FlatProblem
+from .._threads import Threads
 
 _ROWS_A_COLUMN = 5
 """A sample with fewer rows a column fits its own noise."""
@@ -24,13 +25,13 @@ def nested_samples(n: int, d: int, rng: np.random.Generator) -> list[np.ndarray]
     return [np.flatnonzero(place < size / n).astype(np.uint32) for size in sizes]
 
 
-def restricted(problem: FlatProblem, order: np.ndarray) -> FlatProblem:
+def restricted(problem: FlatProblem, order: np.ndarray, threads: Threads) -> FlatProblem:
     """The problem with the mean taken over some of the rows, copied together.
 
     Rows far apart would be read from memory one wait after the other in every walk.
     """
     blocks, loss = problem.blocks, problem.loss
-    rows = _gathered(blocks.rows, order)
+    rows = _gathered(blocks.rows, order, threads)
     chosen = blocks._replace(
         rows=rows,
         mass=blocks.mass[order] if int(blocks.mass_stride) else blocks.mass,
@@ -50,16 +51,20 @@ def restricted(problem: FlatProblem, order: np.ndarray) -> FlatProblem:
     )
 
 
-def _gathered(rows: Dense | CSR, order: np.ndarray) -> Dense | CSR:
-    if isinstance(rows, Dense):
-        return Dense(_read_only(rows.values[order]))
-    from .._kernels.smooth import gather
+def _gathered(rows: Dense | CSR, order: np.ndarray, threads: Threads) -> Dense | CSR:
+    from .._kernels.smooth import gather, gather_dense
 
+    if isinstance(rows, Dense):
+        values = np.empty((order.size, rows.values.shape[1]), rows.values.dtype)
+        size = threads.worth(values.size)
+        threads.run(lambda team: gather_dense(rows.values, order, values, team), size)
+        return Dense(_read_only(values))
     before = np.zeros(order.size + 1, dtype=np.int64)
     np.cumsum((rows.indptr[1:] - rows.indptr[:-1])[order], out=before[1:])
     indptr = before.astype(rows.indptr.dtype)
     data, indices = np.empty(before[-1], rows.data.dtype), np.empty(before[-1], rows.indices.dtype)
-    gather(rows, order, indptr, indices, data)
+    size = threads.worth(data.size)
+    threads.run(lambda team: gather(rows, order, indptr, indices, data, team), size)
     return CSR(*(_read_only(array) for array in (data, indices, indptr)))
 
 
@@ -89,7 +94,7 @@ def curvature_sample(
     own = weight[positive]
     if positive.size > count:
         level = _level(own, count)
-        kept = rng.random(own.size) * level < own
+        kept = rng.random(own.size, dtype=np.float32) * level < own
         positive, own = positive[kept], np.maximum(own[kept], level)
     return positive.astype(np.uint32), own
 

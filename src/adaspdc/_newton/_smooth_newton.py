@@ -96,7 +96,8 @@ class SmoothNewton:
         problem, share = self._problem, 1.0
         if self._samples:
             order = self._samples.pop(0)
-            problem, share = restricted(problem, order), order.size / problem.total
+            problem = restricted(problem, order, self._threads)
+            share = order.size / self._problem.total
         self._past_passes += self.walks.passes
         self.walks = walks = walks_over(problem, self._threads, share)
         self._preconditioner.move_to(walks)
