@@ -17,6 +17,7 @@ from race.peers import OURS, find, names  # noqa: E402
 from race.records import Records  # noqa: E402
 from race.reference import find_optimum  # noqa: E402
 from race.runner import Limits, Race  # noqa: E402
+from race.session import Ended, Session  # noqa: E402
 
 CELL = cells.Cell("tiny-dense", "logistic", 1e-3)
 LIMITS = Limits(fit=10.0, least=2.0, repeats=1, optimum=5.0)  # room for other processes
@@ -64,6 +65,20 @@ def test_a_peer_keeps_the_fits_it_made_before_it_was_killed(raced):
 
     assert len(records.of("fit", peer=fake("Slow"))) == 1
     assert len(records.of("fit", peer=fake("Good"))) == 2
+
+
+def test_a_process_that_was_killed_does_not_answer(raced, monkeypatch):
+    folders = [str(Path(__file__).parent), str(BENCHMARKS)]
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(folders))
+    monkeypatch.syspath_prepend(folders[0])
+    job = {"peer": fake("Slow"), "data": CELL.data, "loss": CELL.loss, "threads": 1}
+    request = {"lam": CELL.lam, "settings": {"tol": 1e-12}}
+    with Session({**job, "work": str(raced[0])}, 60.0) as session:
+        assert session.hello["status"] == "ready"
+        for _ in range(2):  # the second time there is no one left to ask
+            with pytest.raises(Ended) as ended:
+                session.ask(request, 0.2)
+            assert ended.value.status == "timeout"
 
 
 def test_no_process_is_left_behind(raced):

@@ -58,6 +58,8 @@ class Session:
     def ask(self, message: Answer, cap: float) -> Answer:
         """The answer to one request; raises Ended when there is none within ``cap`` seconds."""
         assert self._process.stdin is not None
+        if self._process.stdin.closed:
+            raise Ended("timeout", "killed before")
         try:
             self._process.stdin.write(json.dumps(message).encode() + b"\n")
             self._process.stdin.flush()

@@ -84,6 +84,7 @@ def _warm_up(peer: Peer, problem: Problem) -> None:
     grid = peer.settings(problem.loss.name)
     for settings in (grid[0], grid[len(grid) // 2]):
         peer.fit(1e-2, **settings)
+    peer.compile_rest()
 
 
 def _measure(peer: Peer, problem: Problem, lam: float, settings: Answer) -> Answer:

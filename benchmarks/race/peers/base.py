@@ -52,6 +52,9 @@ class Peer:
         """Bring the data into the format the peer likes best; ``problem.lam`` is not final."""
         self.problem = problem
 
+    def compile_rest(self) -> None:
+        """Whatever the fits of the warm-up did not compile: a first fit must not pay for it."""
+
     def settings(self, loss: str) -> list[Settings]:
         """From quick to accurate; the harness stops where the last accuracy is reached."""
         return [{"tol": tol} for tol in tolerances(1, 9)]

@@ -21,7 +21,11 @@ class Adaspdc(Peer):
     def settings(self, loss: str) -> list[Settings]:
         return [{"tol": tol} for tol in tolerances(1, 12)]
 
-    def fit(self, lam: float, tol: float) -> np.ndarray:
+    def compile_rest(self) -> None:
+        """On text, the stage whose turn comes second."""
+        self.fit(1e-8, 1e-14, max_passes=100.0)
+
+    def fit(self, lam: float, tol: float, max_passes: float | None = None) -> np.ndarray:
         import adaspdc
         from adaspdc import losses, regularizers
 
@@ -35,7 +39,7 @@ class Adaspdc(Peer):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", adaspdc.ConvergenceWarning)
             erm = adaspdc.ERM(self.problem.X, self.problem.b, loss, regularizers.L2(lam))
-            result = adaspdc.solve(erm, tol=tol, **threads)
+            result = adaspdc.solve(erm, tol=tol, max_passes=max_passes, **threads)
         words = "; ".join([f"{result.status}, {result.passes:.0f} passes", *result.events])
         self.extras = Extras(passes=result.passes, dual=result.y, words=words)
         return np.asarray(result.x)
