@@ -2,6 +2,7 @@
 
 import pkgutil
 import sys
+import warnings
 from typing import Any
 
 import numpy as np
@@ -456,3 +457,48 @@ def test_very_few_rows_of_many_columns_and_corners(
     """A matrix of the rows serves all coordinates only, and there is none for those on a face."""
     X = sparse.random_array((5, 7000), density=0.002, format="csr", rng=np.random.default_rng(0))
     assert solve(ERM(X, np.arange(5) % 7 - 3.0, loss, regularizer), tol=1e-9).converged
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_samples_without_rows_or_entries_are_left_out(seed: int) -> None:
+    """Dividing by the rows of an empty sample, or by its entries, ended the run."""
+    rng = np.random.default_rng(seed)
+    X = sparse.random_array((2000, 2), density=0.01, format="csr", rng=rng)
+    classes = np.arange(2000) % 3
+    for loss, y in ((losses.Multinomial(), classes), (losses.Logistic(), np.sign(classes - 0.5))):
+        problem = ERM(X, y, loss, regularizers.L2(1e-3))
+        assert solve(problem, tol=1e-8, random_state=seed).converged
+
+
+def test_no_sample_is_empty() -> None:
+    from adaspdc._newton._sample import nested_samples
+
+    for seed in range(700):
+        samples = nested_samples(320, 1, np.random.default_rng(seed))
+        assert all(order.size >= 2 for order in samples)
+
+
+@pytest.mark.parametrize("loss", [losses.SquaredHinge(), losses.SmoothHinge(), losses.Logistic()])
+def test_intercepts_of_nearly_separable_classes_are_certified(loss: losses.Loss) -> None:
+    """Their slopes are as small as lam, but as coarse as the margins: they add up to zero badly."""
+    for seed in range(90001, 90009):
+        rng = np.random.default_rng(seed)
+        X = rng.normal(size=(int(rng.integers(20, 150)), int(rng.integers(2, 120))))
+        y = np.sign(X[:, 0] + 0.3 * rng.normal(size=X.shape[0]))
+        problem = ERM(X, y, loss, regularizers.L2(1.0), intercept=True)
+        for result in adaspdc.path(problem, np.geomspace(1e-1, 1e-9, 6), tol=1e-7):
+            assert result.converged
+            level = np.abs(np.mean(result.y))
+            assert level <= 1e-12 * np.abs(result.y).mean()
+
+
+def test_a_run_ends_where_rounding_stops_it_on_the_way_down_in_lam() -> None:
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(200, 5))
+    y = np.sign(X @ rng.normal(size=5))
+    y[0] *= -1.0
+    problem = ERM(X, y, losses.SquaredHinge(), regularizers.L2(1e-60))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", adaspdc.ConvergenceWarning)
+        result = solve(problem, max_passes=300, max_seconds=60.0)
+    assert result.status != "max_seconds"

@@ -294,7 +294,7 @@ class Run:
             tol=self._tolerance,
             status=status,
             message=self._message(status),
-            passes=self._passes,
+            passes=float(self._passes),
             seconds=self._seconds(),
             setup_seconds=self._setup_seconds,
             compile_seconds=self._clock.compile_seconds,

@@ -23,7 +23,7 @@ from ._engine import Engine
 from ._flat import FlatProblem
 from ._iterations import NO_STEP
 
-_LEVEL = 1e-12
+LEVEL = 1e-12
 _ROUNDING = 1e-12
 """A negative gap within this share of the values is rounding, and reported as 0."""
 
@@ -122,7 +122,7 @@ class Certificate:
     def _conjugate_at_minus(self, r: np.ndarray, y: np.ndarray) -> float:
         """``g*(-r)``, without a second vector."""
         own, levels = r[: self._problem.dimension], r[self._problem.dimension :]
-        if levels.size and np.abs(levels).max() > _LEVEL * max(float(np.abs(y).mean()), 1e-300):
+        if levels.size and np.abs(levels).max() > LEVEL * max(float(np.abs(y).mean()), 1e-300):
             return np.inf
         np.negative(own, out=own)
         value = float(self._conjugate(self._problem.regularizer_kernel, own))

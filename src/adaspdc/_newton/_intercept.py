@@ -57,7 +57,7 @@ def _centre_outputs(walks: OutputWalks, z: np.ndarray, at: Expansion) -> np.ndar
     total, nothing = np.zeros(outputs), np.zeros(z.size)
     value = walks.expand(z, nothing, 0.0, at)[0]
     for _ in range(_MOST):
-        gradient = _level(walks, at)
+        gradient = level(walks, at)
         if np.abs(gradient).max() <= _noise(walks, at):
             break
         step = -np.linalg.lstsq(walks.intercept_hessian(at), gradient, rcond=1e-13)[0]
@@ -71,15 +71,15 @@ def _centre_outputs(walks: OutputWalks, z: np.ndarray, at: Expansion) -> np.ndar
         z += length * along
         total += length * step
         better, value = trial < value, trial
-        if not better and np.abs(_level(walks, at)).max() >= np.abs(gradient).max():
+        if not better and np.abs(level(walks, at)).max() >= np.abs(gradient).max():
             break
     walks.expand(z, nothing, 0.0, at)
     return total
 
 
-def _level(walks: OutputWalks, at: Expansion) -> np.ndarray:
+def level(walks: Walks, at: Expansion) -> np.ndarray:
     """The mean of the slopes, output by output."""
     slopes = at.slope.reshape(-1, walks.outputs)
     weight = walks.blocks.mass
-    level: np.ndarray = (slopes * weight[:, None]).sum(axis=0) / float(walks.blocks.n)
-    return level
+    mean: np.ndarray = (slopes * weight[:, None]).sum(axis=0) / float(walks.blocks.n)
+    return mean

@@ -86,7 +86,8 @@ class Preconditioner:
     def product_seconds(self) -> float:
         """A product with the Hessian."""
         walks = self._walks
-        return self._machine.product_seconds(walks.entries * walks.outputs, self._gram.dense)
+        entries = max(1, walks.entries) * walks.outputs
+        return self._machine.product_seconds(entries, self._gram.dense)
 
     def prepare(self, at: Expansion, shift: np.ndarray, free: np.ndarray | None = None) -> None:
         """See that there is one for H plus a diagonal; `exact` tells if it is just that.

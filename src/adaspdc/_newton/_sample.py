@@ -22,7 +22,8 @@ def nested_samples(n: int, d: int, rng: np.random.Generator) -> list[np.ndarray]
     if not sizes:
         return []
     place = rng.random(n, dtype=np.float32)
-    return [np.flatnonzero(place < size / n).astype(np.uint32) for size in sizes]
+    drawn = [np.flatnonzero(place < size / n).astype(np.uint32) for size in sizes]
+    return [order for order, size in zip(drawn, sizes, strict=True) if 2 * order.size >= size]
 
 
 def restricted(problem: FlatProblem, order: np.ndarray, threads: Threads) -> FlatProblem:

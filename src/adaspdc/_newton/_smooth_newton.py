@@ -22,7 +22,8 @@ import numpy as np
 from .._flat import FlatProblem
 from .._machine import Machine
 from .._threads import Threads
-from ._intercept import centre
+from ..certificate import LEVEL
+from ._intercept import centre, level
 from ._preconditioner import Preconditioner
 from ._sample import nested_samples, restricted
 from ._search import search
@@ -94,10 +95,11 @@ class SmoothNewton:
     def _begin_level(self) -> None:
         """Go on with the next larger sample, or with all rows."""
         problem, share = self._problem, 1.0
-        if self._samples:
+        while self._samples and share == 1.0:
             order = self._samples.pop(0)
-            problem = restricted(problem, order, self._threads)
-            share = order.size / self._problem.total
+            part = restricted(self._problem, order, self._threads)
+            if part.entries:  # a few sparse rows may be empty, all of them
+                problem, share = part, order.size / self._problem.total
         self._past_passes += self.walks.passes
         self.walks = walks = walks_over(problem, self._threads, share)
         self._preconditioner.move_to(walks)
@@ -157,41 +159,52 @@ class SmoothNewton:
 
     def _settled(self, r: np.ndarray, enough: float) -> bool:
         """Certify the iterate; whether it is good enough. Takes an eased lam down."""
-        while self._careful and self.easing and self._solved(r):
+        while self._careful and self.easing and self._solved(r, enough):
             self._change_lam(self.term.lam / _EASE)
         if not self.certified:
             return False
         self._certify(r)
         return self.primal - self.dual <= enough
 
-    def _solved(self, r: np.ndarray) -> bool:
+    def _solved(self, r: np.ndarray, enough: float) -> bool:
         """Whether the present lam is done with."""
-        return self.term.gap(self.x, r) <= _EASED_GAP * abs(self.value)
+        return self.term.gap(self.x, r) <= max(_EASED_GAP * abs(self.value), enough)
 
     def _certify(self, r: np.ndarray) -> None:
         """P and D at x and ``phi'(z)``."""
         self.primal = min(self.primal, self.value)
+        if self._free and not self._level_holds():
+            self._certify_models(None, 0.0)
+            return
         dual = self.value - self.term.gap(self.x, r)
         if dual > self.dual:
             self.dual = dual
             self.y[:] = self._at.slope
 
+    def _level_holds(self) -> bool:
+        """Whether the slopes add up to zero as closely as a certificate asks for.
+
+        Where margins are far from zero and slopes are tiny, rounding of the margins leaves more.
+        """
+        size = float(np.abs(self._at.slope).mean())
+        return float(np.abs(level(self.walks, self._at)).max()) <= 0.5 * LEVEL * size
+
     def _certify_models(self, r: np.ndarray | None, step: float) -> None:
         """D at the dual point of the models; r is its r if known and none of it was moved."""
         walks, at, shift = self.walks, self._at, 0.0
-        conjugate, level, bend, moved = walks.propose_dual(at, self._dz, step, 0.0, self._candidate)
+        conjugate, off, bend, moved = walks.propose_dual(at, self._dz, step, 0.0, self._candidate)
         if self._free:
             if conjugate == np.inf:
                 return
             size = float(np.abs(self._candidate).mean())
             for _ in range(_MOST_SHIFTS):
-                if abs(level) <= _LEVEL * size or bend <= 0.0:
+                if abs(off) <= _LEVEL * size or bend <= 0.0:
                     break
-                shift -= level / bend
-                conjugate, level, bend, moved = walks.propose_dual(
+                shift -= off / bend
+                conjugate, off, bend, moved = walks.propose_dual(
                     at, self._dz, step, shift, self._candidate
                 )
-            if abs(level) > _LEVEL * size:
+            if abs(off) > _LEVEL * size:
                 return
         if r is None or moved or shift:
             r = walks.pull(self._candidate)
@@ -285,8 +298,8 @@ class SmoothNewton:
         self.term = self._target if enough else self._target.at_lam(lam)
         self.value += self.term.value(self.x)
 
-    def go_on_with(self, term: Term) -> None:
-        """Solve for another lam from here on, with all rows."""
+    def go_on_with(self, term: Term, x: np.ndarray) -> None:
+        """Solve for another lam from here on, or from x if that is lower, with all rows."""
         self._samples = []
         if self.sampling:
             self._begin_level()
@@ -297,6 +310,17 @@ class SmoothNewton:
         before, self._target = self._target.lam, term
         self._change_lam(term.lam)
         self._foresee(log(before), log(term.lam))
+        if not np.array_equal(x, self.x):
+            self._consider(x)
+
+    def _consider(self, x: np.ndarray) -> None:
+        """Go to x if the objective is lower there, or unknown here."""
+        here, value = self.x, self.value
+        self.x = np.clip(x, self.term.low, self.term.high)
+        self.refresh()
+        if value < self.value:
+            self.x = here
+            self.refresh()
 
     def _foresee(self, here: float, there: float) -> None:
         """Go where x moves if it goes on as it did from the last lam to this one, if that is lower.
@@ -320,6 +344,10 @@ class SmoothNewton:
         """The search found nothing better: go on with all rows, or give up."""
         if self.sampling:
             self._begin_level()
+            return
+        if self.easing:
+            self._preconditioner.discard()
+            self._change_lam(self.term.lam / _EASE)
             return
         self._fails += 1
         self.stuck = self._preconditioner.exact or self._fails > 1

@@ -36,7 +36,7 @@ class NewtonStage:
         self._newton: SmoothNewton
         if carried is not None and carried.newton is not None:
             self._newton = carried.newton
-            self._newton.go_on_with(term)
+            self._newton.go_on_with(term, x)
         else:
             self._newton = kind(problem, bench.threads, Machine(), rng, term, x)
         if carried is not None:
