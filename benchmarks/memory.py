@@ -90,7 +90,7 @@ def _measure_solve(task: dict[str, Any]) -> dict[str, Any]:
         (_tall if task["shape"] == "tall" else _wide),
         100_000 if task["quick"] else 600_000,
     )
-    _solve(make(1_000), task)  # compiles or loads the kernels, imports what is imported late
+    _solve(make(20_000), task)  # compiles or loads the kernels, imports what is imported late
     X = make(size)
     y = np.where(np.arange(X.shape[0]) % 2 == 0, 1.0, -1.0)
     traced, kept = _traced_peak(lambda: _solve((X, y), task))
